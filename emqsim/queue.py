@@ -1,0 +1,78 @@
+"""The queue in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emqsim.clock import VirtualClock
+from emqsim.dialect import Dialect
+from emqsim.host import Host
+from emqsim.machine import Machine
+from emqsim.operation import Operation
+
+
+class Queue(Host):
+    """A queue in memory, on a virtual clock that only the caller moves.
+
+    >>> from emqsim import Queue
+    >>> queue = Queue("orders")
+    >>> job_id = queue.clock.mint()
+    >>> queue.enqueue(job_id, "one pizza")
+    <Verdict.ENQUEUED: 'enqueued'>
+    >>> queue.claim(lease_ms=30_000)
+    Claimed(job_id='JOB00000000000', payload=b'one pizza', token=1)
+
+    `name` is non-empty text without braces; without a `clock` it makes one; `dialect` is a `Dialect` or its
+    name. Queues are equal when name, dialect, time and snapshot are.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, name: str, *, clock: VirtualClock | None = None, dialect: Dialect | str = Dialect.WIRE4
+    ) -> None:
+        super().__init__(name, dialect)
+        if clock is None:
+            clock = VirtualClock()
+        if not isinstance(clock, VirtualClock):
+            raise TypeError(f"clock must be a VirtualClock, not {clock!r}")
+        self._clock = clock
+        self._machine = Machine(self._keys, clock, self._rules)
+
+    @property
+    def clock(self) -> VirtualClock:
+        """The clock that all transitions read."""
+        return self._clock
+
+    def _run(self, operation: Operation, *args: Any) -> Any:
+        return operation.apply(self._machine, *args)
+
+    def snapshot(self) -> dict[str, Any]:
+        return self._machine.keyspace()
+
+    snapshot.__doc__ = Host.snapshot.__doc__
+
+    @property
+    def events(self) -> list[tuple[str, bytes]]:
+        """What was published, oldest first: channel and message."""
+        return list(self._machine.events)
+
+    def copy(self) -> Queue:
+        """An independent queue in the same state, with its own clock."""
+        twin = Queue(self._name, clock=self._clock.copy(), dialect=self._dialect)
+        twin._machine = self._machine.copy(twin._clock)
+        return twin
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Queue):
+            return NotImplemented
+        return (
+            self._name == other._name
+            and self._dialect == other._dialect
+            and self._clock.now_us == other._clock.now_us
+            and self.snapshot() == other.snapshot()
+        )
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{which}={len(ids)}" for which, ids in self._machine.sets.items())
+        return f"<Queue {self._name!r} {self._dialect} at {self._clock.now_ms} ms: {counts}>"

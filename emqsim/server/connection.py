@@ -1,0 +1,171 @@
+"""Connections of our own, made from a client's settings, on which nothing is ever sent twice.
+
+Client libraries retry a call whose answer does not come, and a slow script would then run again. So a
+`Connection` takes the library's own connection class and the client's settings (address, user, TLS and
+so on) and leaves the retries out. It speaks RESP2 and decodes nothing, whatever the client is set to.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Sequence
+from threading import Lock
+from types import ModuleType
+from typing import Any
+
+from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
+
+Command = tuple[str | bytes, ...]
+
+LIBRARIES = ("valkey", "redis")
+
+_OURS: dict[str, Any] = {
+    "protocol": 2,
+    "decode_responses": False,
+    "health_check_interval": 0,
+    "retry": None,
+    "retry_on_error": [],
+    "retry_on_timeout": False,
+}
+_POOLED = re.compile(r"maint_|orig_|oss_|cache_|client_cache$|himport_")
+"""Settings that tie a connection to the client's pool."""
+
+_ADDITION = re.compile(r" script: [0-9a-f]{40}, on @\w+:\d+\.?$")
+"""What servers add to the text of an error that a script raised or returned."""
+
+
+class Connection:
+    """One connection to the server of `client`, opened at the first call.
+
+    Raises `TypeError` for a client that is not a synchronous `redis.Redis` or `valkey.Valkey`.
+    """
+
+    def __init__(self, client: Any, **settings: Any) -> None:
+        self._library = _library(client)
+        pool = client.connection_pool
+        kept = {name: value for name, value in pool.connection_kwargs.items() if not _POOLED.match(name)}
+        self._raw = pool.connection_class(**(kept | _OURS | settings))
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.address}>"
+
+    @property
+    def address(self) -> str:
+        """Where the server is, without the password."""
+        raw = self._raw
+        return str(getattr(raw, "path", "") or f"{getattr(raw, 'host', '?')}:{getattr(raw, 'port', '?')}")
+
+    def call(self, *command: str | bytes) -> Any:
+        """Send one command; raises `ServerError` for an error answer."""
+        (answer,) = self.exchange([command])
+        if isinstance(answer, ServerError):
+            raise answer
+        return answer
+
+    def exchange(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands at once and read their answers; an error answer is a `ServerError` in the list.
+
+        Raises `ServerUnavailable` where nothing could be sent, `OutcomeUnknown` where an answer is missing.
+        """
+        with self._lock:
+            self._open()
+            try:
+                self._raw.send_packed_command(self._raw.pack_commands(commands), check_health=False)
+                return [self._read() for _ in commands]
+            except BaseException as failed:
+                self._raw.disconnect()
+                if isinstance(failed, self._failures()):
+                    raise OutcomeUnknown(_unanswered(commands, self.address, failed)) from failed
+                raise
+
+    def close(self) -> None:
+        """Close the connection; the next call opens it again."""
+        self._raw.disconnect()
+
+    def _open(self) -> None:
+        """Connect where we are not, or where the server has closed an idle connection."""
+        try:
+            try:
+                if self._raw._sock is not None and not self._raw.can_read(timeout=0):
+                    return
+            except self._failures():
+                pass
+            self._raw.disconnect()
+            self._raw.connect()
+        except self._failures() as failed:
+            self._raw.disconnect()
+            raise ServerUnavailable(f"no connection to {self.address}: {failed}") from failed
+
+    def _read(self) -> Any:
+        try:
+            return self._raw.read_response()
+        except self._library.exceptions.ResponseError as refused:
+            return _error(refused)
+
+    def _failures(self) -> tuple[type[BaseException], ...]:
+        errors = self._library.exceptions
+        return (
+            errors.ConnectionError,
+            errors.TimeoutError,
+            errors.InvalidResponse,
+            errors.ResponseError,
+            OSError,
+        )
+
+
+class Subscription(Connection):
+    """A connection that listens to the channels of a pattern from the start."""
+
+    def __init__(self, client: Any, pattern: str) -> None:
+        super().__init__(client)
+        self.call("PSUBSCRIBE", pattern)
+
+    def messages(self) -> list[tuple[bytes, bytes]]:
+        """Channel and message of everything that came since the last call, all published before this one.
+
+        A ping of our own marks the end: its answer comes behind them. Raises `OutcomeUnknown` where the
+        connection was lost, and with it what was published meanwhile.
+        """
+        with self._lock:
+            try:
+                self._raw.send_packed_command(self._raw.pack_command("PING"), check_health=False)
+                came = []
+                while (answer := self._read())[0] != b"pong":
+                    came.append((answer[2], answer[3]))
+                return came
+            except self._failures() as failed:
+                self._raw.disconnect()
+                raise OutcomeUnknown(f"lost the subscription at {self.address}: {failed}") from failed
+
+
+def _library(client: Any) -> ModuleType:
+    """The client library that a client's class comes from."""
+    for parent in type(client).__mro__:
+        package = parent.__module__.partition(".")[0]
+        if package in LIBRARIES and hasattr(client, "connection_pool"):
+            connect = getattr(client.connection_pool.connection_class, "connect", None)
+            if not inspect.iscoroutinefunction(connect):
+                return sys.modules[package]
+    raise TypeError(f"client must be a redis.Redis or valkey.Valkey, synchronous, not {client!r}")
+
+
+_CODES = {"NoScriptError": "NOSCRIPT", "OutOfMemoryError": "OOM", "NoPermissionError": "NOPERM"}
+"""Codes that the client libraries cut off the text of an error."""
+
+
+def _error(refused: Exception) -> ServerError:
+    text = _ADDITION.sub("", str(refused))
+    code = _CODES.get(type(refused).__name__)
+    return ServerError(f"{code} {text}" if code and not text.startswith(code) else text)
+
+
+def _unanswered(commands: Sequence[Command], address: str, failed: BaseException) -> str:
+    names = " ".join(dict.fromkeys(_text(command[0]) for command in commands))
+    return f"no answer from {address} to {names}: {failed}; the outcome is unknown, it is not sent again"
+
+
+def _text(word: str | bytes) -> str:
+    return word if isinstance(word, str) else word.decode("utf-8", "backslashreplace")

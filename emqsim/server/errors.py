@@ -1,0 +1,32 @@
+"""What can go wrong between us and a server, beside what the machine refuses."""
+
+from __future__ import annotations
+
+
+class ServerError(Exception):
+    """The server answered with an error that is no refusal of the machine; `wire` is its text."""
+
+    wire: str
+
+    def __init__(self, wire: str) -> None:
+        super().__init__(wire)
+        self.wire = wire
+
+
+class MissingCommand(ServerError):
+    """The server does not have a native `EMQ.*` command."""
+
+
+class ServerUnavailable(Exception):
+    """No connection could be made; nothing was sent."""
+
+
+class OutcomeUnknown(Exception):
+    """A call was sent and no answer came: it may have run, or not. It is never sent again."""
+
+
+class MissingExtra(ImportError):
+    """A package is not installed; the message names the extra that brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'emqsim[{extra}]'")

@@ -1,0 +1,28 @@
+"""Keeps a server alive as long as somebody holds the other end of our standard input, and no longer.
+
+Run as a program of its own, in a session of its own: `guardian.py FOLDER SERVER ARGUMENT…`.
+The holder's end of the pipe closes when the holder ends, however it ends, SIGKILL included. Then the server
+is killed and its folder removed. Where the server ends first, so does this.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+
+def main(folder: str, command: list[str]) -> None:
+    with open(os.path.join(folder, "log"), "wb") as log:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    threading.Thread(target=lambda: (server.wait(), os._exit(server.returncode & 255)), daemon=True).start()
+    sys.stdin.buffer.read()
+    shutil.rmtree(folder, ignore_errors=True)
+    server.kill()
+    server.wait()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main(sys.argv[1], sys.argv[2:])

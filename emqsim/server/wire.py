@@ -1,0 +1,110 @@
+"""Operations as commands, and answers as what they mean: the transition table on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from emqsim import replies
+from emqsim.keys import COUNTERS, SETS, Keys
+from emqsim.operation import Operation, Plain, Transition
+from emqsim.server.connection import Command
+from emqsim.server.errors import MissingCommand, ServerError
+
+_KEYS_OF_QUEUE = (*SETS, "meta", "base", "job_prefix")
+
+
+def key(keys: Keys, word: str, args: Mapping[str, Any]) -> str | None:
+    """The key that a word of the table stands for, or `None` for a word that is no key."""
+    if word in _KEYS_OF_QUEUE:
+        return str(getattr(keys, word))
+    if word == "row":
+        return keys.job_prefix + str(args["job_id"])
+    if word in ("logs", "lock"):
+        return f"{keys.job_prefix}{args['job_id']}:{word}"
+    if word == "set":
+        return keys.base + str(args["which"])
+    if word == "metrics":
+        return keys.metrics(args["which"])
+    if word in COUNTERS:
+        return keys.metrics(word)
+    if word == "de":
+        return keys.de(args["dedup_id"])
+    return None
+
+
+def script_call(row: Transition, keys: Keys, args: tuple[Any, ...]) -> tuple[list[str], list[bytes]]:
+    """KEYS and ARGV of a transition's script."""
+    named = dict(zip(row.params, args, strict=True))
+    return list(_keys(row.keys, keys, named)), list(_texts(row.argv, keys, named))
+
+
+def native_call(row: Transition, keys: Keys, args: tuple[Any, ...]) -> Command:
+    """A transition's native command: its name, the script's KEYS, its own further keys, the script's ARGV."""
+    assert row.native is not None
+    named = dict(zip(row.params, args, strict=True))
+    return (
+        row.native,
+        *_keys((*row.keys, *row.native_keys), keys, named),
+        *_texts(row.argv, keys, named),
+    )
+
+
+def plain_calls(entry: Plain, keys: Keys, args: tuple[Any, ...]) -> list[Command]:
+    """The commands of a read, or of a write by somebody outside."""
+    named = dict(zip(entry.params, args, strict=True))
+    return [(command[0], *_texts(command[1:], keys, named)) for command in entry.commands]
+
+
+def meaning(operation: Operation, answer: Any) -> Any:
+    """What an answer means; raises the refusal it is, or a `ServerError`, or `UnexpectedReply`."""
+    if isinstance(answer, ServerError):
+        if isinstance(operation, Transition):
+            _raise_refusal(operation, answer)
+        raise answer
+    if isinstance(operation, Transition) and type(answer) is int:
+        for refusal in operation.refusals:
+            if refusal.reply == answer:
+                raise refusal.error(None)
+    if isinstance(operation.reply, Mapping):
+        return replies.exactly(operation.reply, answer)
+    return operation.reply(answer)
+
+
+def _raise_refusal(row: Transition, answer: ServerError) -> None:
+    for refusal in row.refusals:
+        if refusal.wire == answer.wire:
+            raise refusal.error(refusal.wire)
+    if row.native and "unknown command" in answer.wire and row.native in answer.wire:
+        raise MissingCommand(
+            f"the server has no command {row.native}, which dialect wire6 needs; wire3 and wire4 need none"
+        )
+
+
+def _keys(words: Iterable[str], keys: Keys, args: Mapping[str, Any]) -> Iterator[str]:
+    for word in words:
+        if word.startswith("*"):
+            yield from _keys(args[word[1:]], keys, args)
+            continue
+        named = key(keys, word, args)
+        assert named is not None, word
+        yield named
+
+
+def _texts(words: Iterable[str], keys: Keys, args: Mapping[str, Any]) -> Iterator[bytes]:
+    for word in words:
+        if word.startswith("*"):
+            for pair in args[word[1:]]:
+                yield from map(_text, pair)
+        elif word == "keep":
+            yield b"" if args["keep"] == 0 else _text(args["keep"])
+        elif word in args:
+            yield _text(args[word])
+        else:
+            yield _text(key(keys, word, args) or word)
+
+
+def _text(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return b"%d" % value if isinstance(value, int) else str(value).encode()
