@@ -26,7 +26,7 @@ class Rules:
     claim_reads_pause: bool
     """The pause flag is read inside the claim, instead of by the host in a step before it."""
     claim_writes_epoch: bool
-    """A claim writes `lease_epoch`. Assumed, for want of a public text: the claim's time in ms, in decimal."""
+    """A claim writes `lease_epoch`. Assumed: the time of the claim in ms, as decimal text."""
 
 
 RULES = {

@@ -1,0 +1,54 @@
+"""The command line: `emqsim COMMAND …`. Each command is a module that is imported only when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerUnavailable
+
+CONFORMS, DIVERGES, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
+"""The exit statuses of all commands."""
+
+COMMANDS = {
+    "check": ("emqsim.check.command", "run random programs on the model and on a real server and compare"),
+    "replay": ("emqsim.replay", "run a trace again, on the model or on both, and compare"),
+    "table": ("emqsim.describe", "print the transition table, or one transition with its script"),
+}
+"""Each command: the module with its `add_arguments` and `main`, and a line of help."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(
+        prog="emqsim",
+        description="EchoMQ's job queue as an exact model, and the check of scripts against it.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    called = next((word for word in arguments if not word.startswith("-")), None)
+    for name, (module, words) in COMMANDS.items():
+        command = commands.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+        if name == called:
+            importlib.import_module(module).add_arguments(command)
+    options = parser.parse_args(arguments)
+    try:
+        status: int = importlib.import_module(COMMANDS[options.command][0]).main(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return COULD_NOT_RUN
+    except (MissingExtra, ServerUnavailable, OutcomeUnknown, OSError, ValueError) as failed:
+        print(f"emqsim: {failed}", file=sys.stderr)
+        return COULD_NOT_RUN
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
