@@ -66,6 +66,11 @@ class Host(ABC):
         """Which dialect of the protocol the queue speaks."""
         return self._dialect
 
+    @property
+    def keys(self) -> Keys:
+        """The names of all keys."""
+        return self._keys
+
     def key(self, kind: str, *parts: str) -> str:
         """A key by the words of its name: `key("pending")`, `key("job", job_id)`, `key("logs", job_id)`,
         `key("lock", job_id)`, `key("metrics", "completed")`, `key("de", dedup_id)`, `key("events")`."""

@@ -659,7 +659,7 @@ def update_progress(m: Machine, job_id: str, progress: bytes) -> None:
     argv="line keep",
     reads=("row",),
     refusals=(Refusal("gone", JobGone, reply=-1),),
-    reply=replies.count,
+    reply=replies.length,
 )
 def add_log(m: Machine, job_id: str, line: bytes, keep: int) -> int:
     """Append a log line and keep the last `keep` lines, all of them for 0; answers how many there are."""

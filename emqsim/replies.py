@@ -42,6 +42,13 @@ def count(raw: Any) -> int:
     return raw
 
 
+def length(raw: Any) -> int:
+    """a number above 0"""
+    if count(raw) < 1:
+        raise UnexpectedReply(raw)
+    return raw  # type: ignore[no-any-return]
+
+
 def claimed(raw: Any) -> Claimed | None:
     """[id, payload, token], or empty; the payload is nil where the row has none"""
     if raw is None or raw == []:

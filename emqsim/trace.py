@@ -59,7 +59,7 @@ class Step:
     """The line in the file it was read from, or 0."""
 
     def __str__(self) -> str:
-        return f"{self.call}({', '.join(map(_shown, self.args))})"
+        return f"{self.call}({', '.join(map(shown, self.args))})"
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Program:
     note: str = ""
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """An argument as people write it: text where bytes are text."""
     if isinstance(value, bytes):
         try:
@@ -80,9 +80,9 @@ def _shown(value: Any) -> str:
         except UnicodeDecodeError:
             return repr(value)
     if isinstance(value, (list, tuple)) and len(value) > 6:
-        return f"[{_shown(value[0])}, … {len(value)} in all … {_shown(value[-1])}]"
+        return f"[{shown(value[0])}, … {len(value)} in all … {shown(value[-1])}]"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_shown, value))}]"
+        return f"[{', '.join(map(shown, value))}]"
     return repr(value)
 
 

@@ -36,6 +36,12 @@ _ADDITION = re.compile(r" script: [0-9a-f]{40}, on @\w+:\d+\.?$")
 """What servers add to the text of an error that a script raised or returned."""
 
 
+def pack(command: Command) -> bytes:
+    """A command as it goes over the wire."""
+    words = [word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in command]
+    return b"*%d\r\n" % len(words) + b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
+
+
 class Connection:
     """One connection to the server of `client`, opened at the first call.
 
@@ -65,15 +71,17 @@ class Connection:
             raise answer
         return answer
 
-    def exchange(self, commands: Sequence[Command]) -> list[Any]:
+    def exchange(self, commands: Sequence[Command | bytes]) -> list[Any]:
         """Send commands at once and read their answers; an error answer is a `ServerError` in the list.
 
+        A command that is sent often may be given as the bytes that `pack` makes of it.
         Raises `ServerUnavailable` where nothing could be sent, `OutcomeUnknown` where an answer is missing.
         """
         with self._lock:
             self._open()
             try:
-                self._raw.send_packed_command(self._raw.pack_commands(commands), check_health=False)
+                request = b"".join(each if isinstance(each, bytes) else pack(each) for each in commands)
+                self._raw.send_packed_command([request], check_health=False)
                 return [self._read() for _ in commands]
             except BaseException as failed:
                 self._raw.disconnect()
@@ -131,7 +139,7 @@ class Subscription(Connection):
         """
         with self._lock:
             try:
-                self._raw.send_packed_command(self._raw.pack_command("PING"), check_health=False)
+                self._raw.send_packed_command([pack(("PING",))], check_health=False)
                 came = []
                 while (answer := self._read())[0] != b"pong":
                     came.append((answer[2], answer[3]))
@@ -162,8 +170,8 @@ def _error(refused: Exception) -> ServerError:
     return ServerError(f"{code} {text}" if code and not text.startswith(code) else text)
 
 
-def _unanswered(commands: Sequence[Command], address: str, failed: BaseException) -> str:
-    names = " ".join(dict.fromkeys(_text(command[0]) for command in commands))
+def _unanswered(commands: Sequence[Command | bytes], address: str, failed: BaseException) -> str:
+    names = " ".join(dict.fromkeys(_text(each[0]) for each in commands if isinstance(each, tuple)))
     return f"no answer from {address} to {names}: {failed}; the outcome is unknown, it is not sent again"
 
 

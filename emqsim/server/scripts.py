@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha1
 from importlib.resources import files
 
@@ -51,23 +51,26 @@ def script_names() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Script:
-    """The script of a transition as it is sent: its name, its text, and the hash by which it is called."""
+    """The script of a transition as it is sent: with the virtual clock in front, or byte for byte."""
 
     name: str
-    text: str
+    source: str
+    clocked: bool
 
-    @property
+    @cached_property
+    def text(self) -> str:
+        """What the server gets: the prelude goes after a `#!` line if there is one, so that no line moves."""
+        if not self.clocked:
+            return self.source
+        if self.source.startswith("#!"):
+            shebang, newline, body = self.source.partition("\n")
+            return shebang + newline + PRELUDE + body
+        return PRELUDE + self.source
+
+    @cached_property
     def sha(self) -> str:
         """The SHA-1 that EVALSHA takes."""
         return sha1(self.text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def with_clock(source: str) -> str:
-    """The script with the prelude in front, after a `#!` line if there is one; no line moves."""
-    if source.startswith("#!"):
-        shebang, newline, body = source.partition("\n")
-        return shebang + newline + PRELUDE + body
-    return PRELUDE + source
 
 
 def choose(

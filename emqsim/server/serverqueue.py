@@ -15,7 +15,7 @@ from emqsim.operation import Operation, Plain, Transition
 from emqsim.server import wire
 from emqsim.server.connection import Command, Connection, Subscription
 from emqsim.server.errors import ServerError
-from emqsim.server.scripts import Script, check_names, choose, with_clock
+from emqsim.server.scripts import Script, check_names, choose
 
 
 class ServerQueue(Host):
@@ -52,7 +52,7 @@ class ServerQueue(Host):
         self._scripts: dict[str, Script] = {}
         for row in TRANSITIONS.values():
             script, source, _ = choose(row, self._dialect, scripts)
-            self._scripts[row.name] = Script(script, source if clock is None else with_clock(source))
+            self._scripts[row.name] = Script(script, source, clocked=clock is not None)
 
     def __repr__(self) -> str:
         return f"<ServerQueue {self._name!r} {self._dialect} at {self._connection.address}>"
@@ -69,68 +69,74 @@ class ServerQueue(Host):
             self._subscription.close()
             self._subscription = None
 
-    def _run(self, operation: Operation, *args: Any) -> Any:
+    @property
+    def scripts(self) -> Mapping[str, Script]:
+        """The scripts as they are sent, by the name of their transition."""
+        return self._scripts
+
+    def commands(self, operation: Operation, *args: Any) -> list[Command]:
+        """What the server is sent for an operation: one command, or for some reads many."""
         if isinstance(operation, Plain):
-            answer = self._ask(wire.plain_calls(operation, self._keys, args))
-        else:
-            assert isinstance(operation, Transition)
-            if operation is update_progress:
-                self._subscribed()
-            if operation.native and self._dialect is Dialect.WIRE6:
-                answer = self._answer(wire.native_call(operation, self._keys, args))
-            else:
-                answer = self._evaluate(operation, args)
-        return wire.meaning(operation, answer)
-
-    def _ask(self, commands: list[Command]) -> Any:
-        """The answer of one command, or the answers of many that run as one step."""
-        if len(commands) == 1:
-            return self._answer(commands[0])
-        *queued, answers = self._connection.exchange([("MULTI",), *commands, ("EXEC",)])
-        refused = [answer for answer in (*queued, answers) if isinstance(answer, ServerError)]
-        return refused[0] if refused else answers
-
-    def _answer(self, command: Command) -> Any:
-        return self._connection.exchange([command])[0]
-
-    def _evaluate(self, row: Transition, args: tuple[Any, ...]) -> Any:
-        """EVALSHA; where the server does not know the script, load it and try once more."""
-        script = self._scripts[row.name]
-        keys, argv = wire.script_call(row, self._keys, args)
+            return wire.plain_calls(operation, self._keys, args)
+        assert isinstance(operation, Transition)
+        if operation.native and self._dialect is Dialect.WIRE6:
+            return [wire.native_call(operation, self._keys, args)]
+        keys, argv = wire.script_call(operation, self._keys, args)
         if self._clock is not None:
             argv += [b"%d" % part for part in self._clock.time()]
-        command: Command = ("EVALSHA", script.sha, b"%d" % len(keys), *keys, *argv)
-        answer = self._answer(command)
+        return [("EVALSHA", self._scripts[operation.name].sha, b"%d" % len(keys), *keys, *argv)]
+
+    def _run(self, operation: Operation, *args: Any) -> Any:
+        if operation is update_progress:
+            self._subscribed()
+        return wire.meaning(operation, self._ask(operation, self.commands(operation, *args)))
+
+    def _ask(self, operation: Operation, commands: list[Command]) -> Any:
+        """The answer of one command, or the answers of many that run as one step.
+
+        Where the server does not know a script, it has not run: load it and ask once more.
+        """
+        if len(commands) > 1:
+            *queued, answers = self._connection.exchange([("MULTI",), *commands, ("EXEC",)])
+            return next((each for each in (*queued, answers) if isinstance(each, ServerError)), answers)
+        (answer,) = self._connection.exchange(commands)
         if isinstance(answer, ServerError) and answer.wire.startswith("NOSCRIPT"):
-            self._connection.call("SCRIPT", "LOAD", script.text)
-            answer = self._answer(command)
+            self._connection.call("SCRIPT", "LOAD", self._scripts[operation.name].text)
+            (answer,) = self._connection.exchange(commands)
         return answer
 
-    def snapshot(self) -> dict[str, Any]:
-        """As on the model, read with SCAN and a read a key. A key of a type that the machine does not know,
-        as only a foreign script makes them, is a one-tuple of the name of its type."""
-        names = sorted(self._scan())
-        types = self._connection.exchange([("TYPE", name) for name in names]) if names else []
+    def snapshot(self, *, everything: bool = False) -> dict[str, Any]:
+        """As on the model, read with SCAN and a read a key; `everything`: of all keys of the server's database.
+
+        A key of a type that the machine does not know, as only a foreign script makes them, is a one-tuple of
+        the name of its type.
+        """
+        names = sorted(self._scan("*" if everything else glob(self._keys.base) + "*"))
+        types = self._exchange([("TYPE", name) for name in names])
         readable = [
             (name, _READERS[kind]) for name, kind in zip(names, types, strict=True) if kind in _READERS
         ]
-        answers = self._connection.exchange([(c, name, *rest) for name, ((c, *rest), _) in readable])
+        answers = self._exchange([(command[0], name, *command[1:]) for name, (command, _) in readable])
         found: dict[str, Any] = {
             replies.member(name): (replies.member(kind),)
             for name, kind in zip(names, types, strict=True)
             if kind not in _READERS and kind != b"none"
         }
         for (name, (_, read)), answer in zip(readable, answers, strict=True):
-            if isinstance(answer, ServerError):
-                raise answer
             value = read(answer)
             if value or value == b"":
                 found[replies.member(name)] = value
         return found
 
-    def _scan(self) -> set[bytes]:
-        """The names of all keys of the queue."""
-        pattern = glob(self._keys.base) + "*"
+    def _exchange(self, commands: list[Command]) -> list[Any]:
+        """The answers of many reads; raises the first error among them."""
+        answers = self._connection.exchange(commands) if commands else []
+        for answer in answers:
+            if isinstance(answer, ServerError):
+                raise answer
+        return answers
+
+    def _scan(self, pattern: str) -> set[bytes]:
         names: set[bytes] = set()
         cursor = b"0"
         while True:

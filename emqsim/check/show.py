@@ -1,0 +1,205 @@
+"""A divergence and a report as people and programs read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from emqsim.check.lockstep import Divergence
+from emqsim.check.run import Report
+from emqsim.trace import Answer, Step, plain, shown
+
+
+def divergence_text(found: Divergence) -> Iterator[str]:
+    """The program as numbered steps, what differs, and the script with its KEYS and ARGV."""
+    steps = found.program.steps
+    last = steps[found.step]
+    yield f"step {found.step + 1}, {last}: the server's {' and '.join(found.what)} differ from the model's"
+    yield ""
+    yield from program_text(steps)
+    if "answer" in found.what:
+        yield ""
+        yield "answer"
+        yield f"  model   {answer_text(found.model)}"
+        yield f"  server  {answer_text(found.server)}"
+    if "state" in found.what:
+        yield ""
+        yield "keys that differ after the step"
+        yield from _states(found.after_model, found.after_server)
+    if "events" in found.what:
+        yield ""
+        yield "events of the step"
+        yield f"  model   {found.events_model}"
+        yield f"  server  {found.events_server}"
+    for name, script, keys, argv in found.calls[:1]:
+        if script is None:
+            continue
+        yield ""
+        yield f"script {script.name}" + (
+            f", {len(found.calls)} times; the first:" if len(found.calls) > 1 else ""
+        )
+        yield from (f"  KEYS[{index}]  {key}" for index, key in enumerate(keys, 1))
+        yield from (f"  ARGV[{index}]  {shown(value)}" for index, value in enumerate(argv, 1))
+        yield ""
+        yield from (
+            f"  {number:4}  {line}".rstrip() for number, line in enumerate(script.source.splitlines(), 1)
+        )
+
+
+def program_text(steps: list[Step]) -> Iterator[str]:
+    """Steps, numbered, with the time since the first and the model's answers."""
+    start = steps[0].now_us
+    times = [time_text(step.now_us - start) for step in steps]
+    width = max(map(len, times))
+    calls = min(max(len(str(step)) for step in steps), 72)
+    for number, (step, when) in enumerate(zip(steps, times, strict=True), 1):
+        answer = "" if step.answer is None else answer_text(step.answer)
+        yield f"  {number:3}  {when:>{width}}  {step!s:{calls}}  {answer}".rstrip()
+
+
+def time_text(us: int) -> str:
+    """Microseconds as milliseconds: `+10 ms`, `-0.001 ms`."""
+    ms = f"{us / 1000:+.3f}".rstrip("0").rstrip(".") if us % 1000 else f"{us // 1000:+d}"
+    return f"{ms} ms"
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer of a trace in one line."""
+    ((kind, value),) = answer.items()
+    if kind == "ok":
+        return "ok" if value is None else json.dumps(value, ensure_ascii=False)
+    return f"{kind}: {value}"
+
+
+def _states(model: Mapping[str, Any], server: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted({*model, *server}):
+        ours, theirs = model.get(key), server.get(key)
+        if ours == theirs:
+            continue
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+            ours, theirs = ({name: side.get(name) for name in names} for side in (ours, theirs))
+        elif isinstance(ours, list) and isinstance(theirs, list):
+            ours, theirs = _unlike(ours, theirs)
+        yield f"  {key}"
+        yield f"    model   {_value(ours)}"
+        yield f"    server  {_value(theirs)}"
+
+
+def _unlike(ours: list[Any], theirs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Two long lists without what is the same at their beginnings, where that leaves something."""
+    same = 0
+    while same < min(len(ours), len(theirs)) and ours[same] == theirs[same]:
+        same += 1
+    if len(ours) <= 8 and len(theirs) <= 8:
+        return ours, theirs
+    skipped = [f"({same} the same)"] if same else []
+    return [*skipped, *ours[same : same + 4]], [*skipped, *theirs[same : same + 4]]
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "(no such key)"
+    if isinstance(value, tuple):
+        return f"(a {value[0]})"
+    if isinstance(value, dict):
+        return "  ".join(
+            f"{name} {'(none)' if text is None else shown(text)}" for name, text in value.items()
+        )
+    if isinstance(value, list):
+        return ", ".join(map(_member, value)) or "(empty)"
+    return shown(value)
+
+
+def _member(entry: Any) -> str:
+    if isinstance(entry, tuple) and len(entry) == 2:
+        member, score = entry
+        return f"{member} {score:.0f}" if abs(score) < 2**53 else f"{member} {score!r}"
+    return entry if isinstance(entry, str) else shown(entry)
+
+
+def report_text(report: Report, again: str = "") -> Iterator[str]:
+    """The whole report; `again` is the command that makes the same run."""
+    if report.ignored:
+        yield f"left out, no script of {report.dialect}: {', '.join(report.ignored)}"
+    if report.divergence is not None:
+        yield from divergence_text(report.divergence)
+        yield ""
+        yield f"run it again: {again or f'seed {report.seed}'}"
+        if report.trace_path:
+            yield f"saved as {report.trace_path}; replay it with: emqsim replay {report.trace_path} --server embedded"
+    else:
+        yield from coverage_text(report)
+    yield ""
+    yield verdict_text(report)
+
+
+def coverage_text(report: Report) -> Iterator[str]:
+    """What was reached, and what was not."""
+    yield f"{'transition':15}  how often it ended how"
+    for name, outcomes in report.coverage.table():
+        yield f"{name:15}  " + ", ".join(f"{outcome} {count}" for outcome, count in outcomes)
+    yield ""
+    yield "faults reached   " + ", ".join(
+        f"{name} {count}" for name, count in report.coverage.faults.most_common()
+    )
+    yield "not reached      " + (", ".join(report.coverage.missed()) or "nothing")
+
+
+def verdict_text(report: Report) -> str:
+    """One line: how much ran, on what, with what, and how it ended."""
+    whose = (
+        f"scripts: {', '.join(report.yours)} yours, the others bundled" if report.yours else "bundled scripts"
+    )
+    saved = f", {report.saved} saved" if report.saved else ""
+    limit = ", stopped by the time limit" if report.out_of_time else ""
+    verdict = "CONFORMS" if report.conforms else "DIVERGES"
+    return (
+        f"{verdict}: {report.programs} programs{saved}, {report.steps} steps in {report.seconds:.1f} s{limit}, "
+        f"{report.dialect} on {report.server}, {whose}, seed {report.seed}"
+    )
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """The report as one JSON object."""
+    found = report.divergence
+    divergence = found and {
+        "step": found.step + 1,
+        "differs": found.what,
+        "steps": [
+            {"now_us": s.now_us, "call": s.call, "args": plain(s.args), "model": s.answer}
+            for s in found.program.steps
+        ],
+        "model": {
+            "answer": found.model,
+            "keys": plain(found.after_model),
+            "events": plain(found.events_model),
+        },
+        "server": {
+            "answer": found.server,
+            "keys": plain(found.after_server),
+            "events": plain(found.events_server),
+        },
+        "calls": [
+            {"transition": name, "script": script and script.name, "keys": plain(keys), "argv": plain(argv)}
+            for name, script, keys, argv in found.calls
+        ],
+        "trace": report.trace_path,
+    }
+    return {
+        "conforms": report.conforms,
+        "dialect": str(report.dialect),
+        "server": report.server,
+        "seed": report.seed,
+        "programs": report.programs,
+        "steps": report.steps,
+        "saved": report.saved,
+        "seconds": round(report.seconds, 3),
+        "out_of_time": report.out_of_time,
+        "scripts": {"yours": report.yours, "bundled": report.bundled, "ignored": report.ignored},
+        "reached": {name: dict(outcomes) for name, outcomes in report.coverage.table()},
+        "faults": dict(report.coverage.faults),
+        "not_reached": report.coverage.missed(),
+        "divergence": divergence,
+    }
