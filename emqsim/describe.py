@@ -49,7 +49,7 @@ def scripts_of(row: Transition) -> dict[str, list[str]]:
 
 def move_text(move: Move) -> tuple[str, str]:
     """The sets a move leaves and the set it enters, as words."""
-    return " or ".join(move.leaves) or "-", move.enters or GONE
+    return (" and " if move.leaves_all else ", else ").join(move.leaves) or "-", move.enters or GONE
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -134,9 +134,9 @@ def words(word: str) -> str:
     return WORDS.get(word, word.replace("_", " "))
 
 
-def lifecycle_rows() -> list[tuple[str, ...]]:
+def lifecycle_rows() -> list[Sequence[str]]:
     """The lifecycle of one job, row by row, from the transition table."""
-    found = []
+    found: list[Sequence[str]] = []
     for name in LIFECYCLE:
         for row in TRANSITIONS.values():
             for move in row.moves:

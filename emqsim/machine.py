@@ -227,9 +227,9 @@ def _admit(m: Machine, row: Transition, job_id: str, payload: bytes, score: floa
 
 
 def _leave(m: Machine, move: Move, job_id: str) -> None:
-    """Take the id from the first set of the move that has it."""
+    """Take the id from the first set of the move that has it, or from all of them."""
     for which in move.leaves:
-        if m.sets[which].remove(job_id):
+        if m.sets[which].remove(job_id) and not move.leaves_all:
             return
 
 
@@ -578,7 +578,9 @@ def queue_resume(m: Machine) -> None:
     keys="base pending *with_schedule",
     argv="",
     reads=("pending", "schedule"),
-    moves=(Move("drain", ("pending", "schedule"), None, None, "deletes the jobs that wait"),),
+    moves=(
+        Move("drain", ("pending", "schedule"), None, None, "deletes the jobs that wait", leaves_all=True),
+    ),
     reply=replies.count,
 )
 def drain(m: Machine, with_schedule: tuple[str, ...]) -> int:
@@ -598,7 +600,14 @@ def drain(m: Machine, with_schedule: tuple[str, ...]) -> int:
     argv="force budget",
     reads=("meta paused", *SETS),
     moves=(
-        Move("obliterate", ("active", "pending", "schedule", "dead"), None, None, "deletes the whole queue"),
+        Move(
+            "obliterate",
+            ("active", "pending", "schedule", "dead"),
+            None,
+            None,
+            "deletes the whole queue",
+            leaves_all=True,
+        ),
     ),
     refusals=(
         Refusal("not paused", NotPaused, wire="EMQSTATE not paused"),
@@ -675,7 +684,7 @@ def add_log(m: Machine, job_id: str, line: bytes, keep: int) -> int:
     keys="row pending active schedule dead de",
     argv="job_id dedup_id",
     reads=("row", "lock", "de"),
-    moves=(Move("remove", SETS, None, None, "deletes one job, wherever it is"),),
+    moves=(Move("remove", SETS, None, None, "deletes one job, wherever it is", leaves_all=True),),
     refusals=(
         Refusal("gone", JobGone, reply=-1),
         Refusal("locked", JobLocked, wire="EMQLOCK job is locked"),
@@ -688,8 +697,7 @@ def remove_job(m: Machine, job_id: str, dedup_id: str) -> None:
     row = _row(m, remove_job, job_id)
     if job_id in m.locks or "lock" in row:
         raise remove_job.refuse("locked")
-    for which in remove_job.moves[0].leaves:
-        m.sets[which].remove(job_id)
+    _leave(m, remove_job.moves[0], job_id)
     if dedup_id and m.parked.get(dedup_id) == job_id:
         del m.parked[dedup_id]
     _forget(m, job_id)

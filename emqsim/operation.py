@@ -19,13 +19,14 @@ class Move(NamedTuple):
 
     name: str
     leaves: tuple[str, ...]
-    """Sets the id is taken from. Of two or more, see the transition: the first that has it, or all."""
+    """Sets the id is taken from: the first that has it, or all."""
     enters: str | None
     """The set the id is put into; `None`: none, the job is gone."""
     state: bytes | None
     """The row's `state` after the move; `None`: the row is gone, or its state is left alone."""
     does: str
     """The move in a few words, for people."""
+    leaves_all: bool = False
 
 
 class Refusal(NamedTuple):

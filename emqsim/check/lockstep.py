@@ -46,6 +46,7 @@ class Played:
 class Play:
     """A program that ran on the model."""
 
+    name: str
     dialect: Dialect
     steps: list[Played] = field(default_factory=list)
     events: list[tuple[str, bytes]] = field(default_factory=list)
@@ -53,16 +54,16 @@ class Play:
     def program(self, note: str = "") -> Program:
         """The program as a trace."""
         steps = [played.step for played in self.steps]
-        return Program(steps, queue=QUEUE, dialect=self.dialect, note=note)
+        return Program(steps, queue=self.name, dialect=self.dialect, note=note)
 
 
 class Stage:
     """The model while a program runs on it."""
 
-    def __init__(self, dialect: Dialect, coverage: Coverage | None = None) -> None:
-        self.queue = Recorder(QUEUE, dialect, coverage)
+    def __init__(self, name: str, dialect: Dialect, coverage: Coverage | None = None) -> None:
+        self.queue = Recorder(name, dialect, coverage)
         self.scene = Scene(self.queue)
-        self.play = Play(dialect)
+        self.play = Play(name, dialect)
 
     def act(self, call: str, args: tuple[Any, ...]) -> None:
         """One step, at the clock's time."""
@@ -80,16 +81,16 @@ class Stage:
 
 def play_bytes(program: bytes, dialect: Dialect, coverage: Coverage | None = None) -> Play:
     """Run the program that a string of bytes stands for on the model."""
-    stage = Stage(dialect, coverage)
+    stage = Stage(QUEUE, dialect, coverage)
     for action, (a, b, c, kind, amount) in actions(program):
         stage.scene.wait(kind, amount)
         stage.act(action.call, action.make(stage.scene, a, b, c))
     return stage.end()
 
 
-def play_steps(steps: Iterable[Step], dialect: Dialect) -> Play:
+def play_steps(steps: Iterable[Step], dialect: Dialect, name: str = QUEUE) -> Play:
     """Run steps that are already made on the model."""
-    stage = Stage(dialect)
+    stage = Stage(name, dialect)
     for step in steps:
         stage.queue.clock.set(now_us=step.now_us)
         stage.act(step.call, step.args)
@@ -126,10 +127,12 @@ class Divergence:
 class Lockstep:
     """A server to run programs on, with scripts of its own or the bundled ones, that is ours alone."""
 
-    def __init__(self, client: Any, dialect: Dialect, scripts: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, client: Any, dialect: Dialect, scripts: Mapping[str, str] | None = None, name: str = QUEUE
+    ) -> None:
         self.dialect = dialect
         self._clock = VirtualClock()
-        self.queue = ServerQueue(QUEUE, client, clock=self._clock, dialect=dialect, scripts=scripts)
+        self.queue = ServerQueue(name, client, clock=self._clock, dialect=dialect, scripts=scripts)
         self._connection = Connection(client)
         self._subscription = Subscription(client, glob(self.queue.key("events")))
         self._picture = Script("picture", SCRIPT, clocked=False)
@@ -184,7 +187,7 @@ class Lockstep:
         """Run a program step by step and give the first difference with all there is to see."""
         self._connection.call("FLUSHALL")
         self._subscription.messages()
-        model = Recorder(QUEUE, self.dialect)
+        model = Recorder(self.queue.name, self.dialect)
         before: dict[str, Any] = {}
         published = 0
         for index, played in enumerate(play.steps):

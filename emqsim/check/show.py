@@ -32,11 +32,11 @@ def divergence_text(found: Divergence) -> Iterator[str]:
         yield "events of the step"
         yield f"  model   {found.events_model}"
         yield f"  server  {found.events_server}"
-    for name, script, keys, argv in found.calls[:1]:
+    for _, script, keys, argv in found.calls[:1]:
         if script is None:
             continue
         yield ""
-        yield f"script {script.name}" + (
+        yield f"script {script.name}{' (yours)' if script.given else ''}" + (
             f", {len(found.calls)} times; the first:" if len(found.calls) > 1 else ""
         )
         yield from (f"  KEYS[{index}]  {key}" for index, key in enumerate(keys, 1))

@@ -56,6 +56,8 @@ class Script:
     name: str
     source: str
     clocked: bool
+    given: bool = False
+    """Whether it stands in the place of a bundled one."""
 
     @cached_property
     def text(self) -> str:

@@ -51,8 +51,8 @@ class ServerQueue(Host):
         self._events: list[tuple[str, bytes]] = []
         self._scripts: dict[str, Script] = {}
         for row in TRANSITIONS.values():
-            script, source, _ = choose(row, self._dialect, scripts)
-            self._scripts[row.name] = Script(script, source, clocked=clock is not None)
+            script, source, given = choose(row, self._dialect, scripts)
+            self._scripts[row.name] = Script(script, source, clocked=clock is not None, given=given)
 
     def __repr__(self) -> str:
         return f"<ServerQueue {self._name!r} {self._dialect} at {self._connection.address}>"
