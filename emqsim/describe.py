@@ -21,10 +21,16 @@ LIFECYCLE = ("claim", "complete", "retry", "dead", "reap")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="a transition or one of its scripts")
+    parser.add_argument(
+        "--lifecycle", action="store_true", help="the life of one job, as a table in Markdown"
+    )
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print the table, or one transition."""
+    """Print the table, one transition, or the lifecycle."""
+    if options.lifecycle:
+        print(lifecycle_markdown(), end="")
+        return CONFORMS
     for line in table_text() if options.name is None else transition_text(find(options.name)):
         print(line)
     return CONFORMS
@@ -153,3 +159,10 @@ def lifecycle_rows() -> list[Sequence[str]]:
                         )
                     )
     return found
+
+
+def lifecycle_markdown() -> str:
+    """The lifecycle of a job as the README has it, a table in Markdown."""
+    head = ("move", "leaves", "enters", "script", "native command", "row state after", "what it does")
+    rows = [head, ["---"] * len(head), *lifecycle_rows()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

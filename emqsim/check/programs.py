@@ -239,7 +239,7 @@ ACTIONS = (
         30,
     ),
     Action("complete", _settle(), 11, 14, 5, 3, 2),
-    Action("retry", _settle(_MAX_ATTEMPTS, _ANY_DELAYS, (b"boom", b"", b"\xff")), 11, 14, 5, 6, 2),
+    Action("retry", _settle(_ANY_DELAYS, _MAX_ATTEMPTS, (b"boom", b"", b"\xff")), 11, 14, 5, 6, 2),
     Action("delay", _settle(_ANY_DELAYS), 4, 4, 3, 1, 1),
     Action("delay_until", _delay_until, 3, 3, 2, 1),
     Action("promote", lambda s, a, b, c: (pick(_LIMITS, a),), 8, 5, 16, 2, 8),
@@ -288,6 +288,17 @@ def _wheel(profile: str) -> tuple[Action | None, ...]:
 
 
 _WHEELS = {profile: _wheel(profile) for profile in dict.fromkeys(PROFILES)}
+
+
+def simpler(program: bytes, index: int) -> Iterator[int]:
+    """Bytes to try for the one at an index: an action that stands before it, or a simpler choice of arguments."""
+    if (index - 1) % STEP_BYTES == 0:
+        wheel = _WHEELS[pick(PROFILES, program[0])]
+        firsts = dict(reversed([(id(action), byte) for byte, action in enumerate(wheel) if action]))
+        choices: Iterable[int] = sorted(firsts.values())
+    else:
+        choices = (0, 1, 2, 3, 4, 128, 160, 200, 225)
+    return (byte for byte in choices if byte < program[index])
 
 
 def length(steps: int) -> int:

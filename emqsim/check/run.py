@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha1
 from pathlib import Path
 from secrets import randbelow
 
@@ -13,6 +14,7 @@ from emqsim import guards, trace
 from emqsim.check.coverage import Coverage
 from emqsim.check.lockstep import Divergence, Lockstep, Play, play_bytes, play_steps
 from emqsim.check.programs import length
+from emqsim.check.shrink import shrink
 from emqsim.dialect import Dialect
 from emqsim.machine import TRANSITIONS
 from emqsim.server.embedded import EmbeddedServer, embedded_server
@@ -22,7 +24,7 @@ from emqsim.server.scripts import choose
 EXAMPLES, STEPS = 1000, 40
 """Programs of a default run, and the most steps in each."""
 
-SHRINK_S = 5.0
+SHRINK_S = 10.0
 """How long a divergence is made shorter at most."""
 
 Progress = Callable[[int, int], None]
@@ -58,12 +60,15 @@ class Report:
         return self.divergence is None
 
 
-class _Diverged(Exception):
-    """A program went another way on the server."""
+class _Diverged(BaseException):
+    """A program went another way on the server. Passes through Hypothesis, which would run it again."""
+
+    def __init__(self, program: bytes) -> None:
+        self.program = program
 
 
 class _OutOfTime(BaseException):
-    """Passes through Hypothesis, which keeps ordinary exceptions to itself."""
+    """The time limit has passed."""
 
 
 def check(
@@ -120,8 +125,6 @@ class _Run:
         self.started = time.monotonic()
         self._until = self.started + time_limit if time_limit is not None else float("inf")
         self._progress = progress
-        self._best: Play | None = None
-        """The shortest program so far that shows a difference."""
 
     def saved(self, folder: str | Path | None) -> Play | None:
         """Try the programs that earlier runs saved; the first that shows a difference."""
@@ -139,7 +142,7 @@ class _Run:
         return None
 
     def random(self, examples: int, steps: int) -> Play | None:
-        """Let Hypothesis make programs and shorten the first that shows a difference."""
+        """Let Hypothesis make programs, and shorten the first that shows a difference."""
         try:
             import hypothesis
             from hypothesis import strategies
@@ -153,7 +156,7 @@ class _Run:
             max_examples=examples,
             database=None,
             deadline=None,
-            phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+            phases=(hypothesis.Phase.generate,),
             suppress_health_check=list(hypothesis.HealthCheck),
             report_multiple_bugs=False,
             verbosity=hypothesis.Verbosity.quiet,
@@ -164,29 +167,39 @@ class _Run:
 
         try:
             programs()
-        except _Diverged:
-            pass
+        except _Diverged as diverged:
+            return self._shortest(diverged.program)
         except _OutOfTime:
-            self.report.out_of_time = self._best is None
-        return self._shorter(self._best) if self._best is not None else None
+            self.report.out_of_time = True
+        return None
 
     def _try(self, program: bytes) -> None:
         if time.monotonic() > self._until:
             raise _OutOfTime
-        searching = self._best is None
-        play = play_bytes(program, self.report.dialect, self.report.coverage if searching else None)
-        if searching:
-            self.report.programs += 1
-            self.report.steps += len(play.steps)
-            if self._progress:
-                self._progress(self.report.programs, self.report.steps)
-        shown = self._cut(play)
-        if shown is not None:
-            if self._best is None:
-                self._until = time.monotonic() + SHRINK_S
-            if self._best is None or len(shown.steps) <= len(self._best.steps):
-                self._best = shown
-            raise _Diverged
+        play = play_bytes(program, self.report.dialect, self.report.coverage)
+        self.report.programs += 1
+        self.report.steps += len(play.steps)
+        if self._progress:
+            self._progress(self.report.programs, self.report.steps)
+        if self._cut(play) is not None:
+            raise _Diverged(program)
+
+    def _shortest(self, program: bytes) -> Play | None:
+        """The shortest program like this one that shows a difference, as far as there is time to look."""
+        until = time.monotonic() + SHRINK_S
+        best = play_bytes(program, self.report.dialect)
+
+        def fails(shorter: bytes) -> bool:
+            nonlocal best
+            if time.monotonic() > until:
+                return False
+            shown = self._cut(play_bytes(shorter, self.report.dialect))
+            if shown is not None:
+                best = shown
+            return shown is not None
+
+        shrink(program, fails)
+        return best
 
     def _cut(self, play: Play) -> Play | None:
         """The program up to its first difference, or `None` where there is none."""
@@ -194,17 +207,6 @@ class _Run:
         if step is None:
             return None
         del play.steps[step + 1 :]
-        return play
-
-    def _shorter(self, play: Play) -> Play:
-        """Leave out each step without which the program still shows a difference."""
-        index = len(play.steps) - 2
-        while index >= 0:
-            steps = [played.step for played in play.steps]
-            shorter = self._cut(play_steps(steps[:index] + steps[index + 1 :], play.dialect))
-            if shorter is not None:
-                play = shorter
-            index = min(index, len(play.steps) - 1) - 1
         return play
 
 
@@ -242,6 +244,7 @@ def _save(report: Report, divergence: Divergence, folder: Path) -> str:
     """Write the program of a divergence as a trace, with the model's answers."""
     folder.mkdir(parents=True, exist_ok=True)
     last = divergence.program.steps[divergence.step]
-    path = folder / f"{report.dialect}-{last.call}-{report.seed}.jsonl"
+    content = "\n".join(trace.lines(divergence.program))
+    path = folder / f"{report.dialect}-{last.call}-{sha1(content.encode()).hexdigest()[:8]}.jsonl"
     trace.write(path, [divergence.program])
     return str(path)

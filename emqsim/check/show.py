@@ -8,7 +8,7 @@ from typing import Any
 
 from emqsim.check.lockstep import Divergence
 from emqsim.check.run import Report
-from emqsim.trace import Answer, Step, plain, shown
+from emqsim.trace import Answer, Step, lines, plain, shown
 
 
 def divergence_text(found: Divergence) -> Iterator[str]:
@@ -167,10 +167,7 @@ def report_json(report: Report) -> dict[str, Any]:
     divergence = found and {
         "step": found.step + 1,
         "differs": found.what,
-        "steps": [
-            {"now_us": s.now_us, "call": s.call, "args": plain(s.args), "model": s.answer}
-            for s in found.program.steps
-        ],
+        "program": [json.loads(line) for line in lines(found.program)],
         "model": {
             "answer": found.model,
             "keys": plain(found.after_model),

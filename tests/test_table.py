@@ -1,0 +1,102 @@
+"""The transition table: whole, true of the scripts, and the one in the documents."""
+
+import re
+
+import pytest
+
+from emqsim import Dialect, Queue
+from emqsim.cli import main
+from emqsim.describe import LIFECYCLE, lifecycle_rows
+from emqsim.keys import SETS
+from emqsim.machine import OUTSIDE, READS, TRANSITIONS
+from emqsim.server.scripts import bundled_scripts, script_names
+from emqsim.violations import STATES
+
+ROWS = list(TRANSITIONS.values())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_row_and_its_scripts_say_the_same(row):
+    for dialect in Dialect:
+        source = bundled_scripts()[row.script(dialect)]
+        code = "\n".join(line for line in source.splitlines() if not line.startswith("--"))
+        spread = row.name in ("drain", "extend_locks", "remove_job")
+        for name, words in (("KEYS", row.keys), ("ARGV", row.argv)):
+            used = {int(index) for index in re.findall(rf"{name}\[(\d+)\]", code)}
+            assert used <= set(range(1, len(words) + 1)), (name, used)
+            if not spread:
+                unused = set(range(1, len(words) + 1)) - used
+                assert not unused, (name, unused)
+        for refusal in row.refusals:
+            shown = f"'{refusal.wire}'" if refusal.wire else f"return {refusal.reply}\n"
+            assert shown in code
+        for move in row.moves:
+            if move.state:
+                assert f"'{move.state.decode()}'" in code
+
+
+def test_every_state_belongs_to_one_set():
+    assert {which: state.decode() for which, state in STATES.items()} == {
+        "pending": "pending",
+        "active": "active",
+        "schedule": "scheduled",
+        "dead": "dead",
+    }
+
+
+def test_every_call_of_a_queue_is_in_a_table():
+    methods = {method for row in ROWS for method in row.methods}
+    assert all(callable(getattr(Queue, method)) for method in methods)
+    assert not set(TRANSITIONS) & set(READS) | set(READS) & set(OUTSIDE)
+
+
+def test_moves_name_sets():
+    for row in ROWS:
+        for move in row.moves:
+            assert {*move.leaves, *([move.enters] if move.enters else [])} <= set(SETS)
+
+
+def test_script_names():
+    assert set(bundled_scripts()) == set(script_names())
+
+
+def test_the_command_prints_every_transition(capsys):
+    assert main(["table"]) == 0
+    out = capsys.readouterr().out
+    for row in ROWS:
+        assert re.search(rf"^{row.name} ", out, re.M)
+        if row.native:
+            assert row.native in out
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_command_prints_one_transition(capsys, row):
+    assert main(["table", row.name]) == 0
+    out = capsys.readouterr().out
+    for refusal in row.refusals:
+        assert refusal.wire is None or refusal.wire in out
+    for dialect in Dialect:
+        assert bundled_scripts()[row.script(dialect)].rstrip() in out
+    assert f"ARGV[{len(row.argv)}]" in out or not row.argv
+
+
+@pytest.mark.parametrize("name", ["claim2", "EMQ.CLAIM", "claim"])
+def test_a_transition_goes_by_all_its_names(capsys, name):
+    assert main(["table", name]) == 0
+    assert capsys.readouterr().out.startswith("claim\n")
+
+
+def test_no_such_transition(capsys):
+    assert main(["table", "explode"]) == 2
+    assert "'explode' is no transition; there are enqueue, " in capsys.readouterr().err
+
+
+def test_the_lifecycle():
+    assert [row[:3] for row in lifecycle_rows()] == [
+        ("claim", "pending", "active"),
+        ("complete", "active", "gone"),
+        ("retry", "active", "schedule"),
+        ("dead", "active", "dead"),
+        ("reap", "active", "pending"),
+    ]
+    assert [row[0] for row in lifecycle_rows()] == list(LIFECYCLE)
