@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import weakref
 from collections.abc import Sequence
 from threading import Lock
 from types import ModuleType
@@ -54,6 +55,7 @@ class Connection:
         kept = {name: value for name, value in pool.connection_kwargs.items() if not _POOLED.match(name)}
         self._raw = pool.connection_class(**(kept | _OURS | settings))
         self._lock = Lock()
+        weakref.finalize(self, self._raw.disconnect)
 
     def __repr__(self) -> str:
         return f"<Connection to {self.address}>"
