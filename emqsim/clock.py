@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from math import ceil
+from typing import TYPE_CHECKING
+
 from emqsim import guards
 from emqsim.ids import EPOCH_MS, LARGEST_SNOWFLAKE, NODE_BITS, SEQUENCE_BITS, encode
 
+if TYPE_CHECKING:
+    from emqsim.host import Host
+
 _EPOCH_US = EPOCH_MS * 1000
+_LATEST_MS = guards.INT64_MAX // 1000
 
 
 class VirtualClock:
@@ -66,6 +73,33 @@ class VirtualClock:
         """Jump to a time, forward or back; not before the Unix epoch, since no server's clock is."""
         self._now_us = _microseconds(now_ms, now_us)
 
+    def next_due_ms(self, *queues: Host) -> int | None:
+        """The first time after now at which a lease runs out or a scheduled job falls due in one of the
+        queues, in Unix ms; `None` where nothing does. Raises `ValueError` for a queue on another clock."""
+        now_ms = self.now_ms
+        for queue in queues:
+            if getattr(queue, "clock", None) is not self:
+                raise ValueError(f"queue is not on this clock: {queue!r}")
+        scores = (score for queue in queues for _, score in (*queue.active, *queue.scheduled))
+        return min((ceil(score) for score in scores if now_ms < score <= _LATEST_MS), default=None)
+
+    def advance_to_next(self, *queues: Host) -> int:
+        """Move straight to `next_due_ms` and no further; gives how many ms that was, 0 where nothing is due
+        later. Nothing happens to the jobs by this: that takes a reap, a sweep, a promote or a beat.
+
+        >>> from emqsim import Queue
+        >>> queue = Queue("orders")
+        >>> queue.enqueue_in(queue.clock.mint(), "one pizza", delay_ms=90_000)
+        <Verdict.SCHEDULED: 'scheduled'>
+        >>> queue.clock.advance_to_next(queue)
+        90000
+        """
+        due_ms, now_ms = self.next_due_ms(*queues), self.now_ms
+        if due_ms is None:
+            return 0
+        self._now_us = due_ms * 1000
+        return due_ms - now_ms
+
     def mint(self, namespace: str = "JOB") -> str:
         """A fresh id at the clock's time; one cell serves all namespaces.
 
@@ -99,7 +133,7 @@ def _microseconds(now_ms: int | None, now_us: int | None) -> int:
     if (now_ms is None) == (now_us is None):
         raise TypeError(f"give now_ms or now_us, one of them: now_ms={now_ms!r}, now_us={now_us!r}")
     if now_us is None:
-        guards.integer(now_ms, "now_ms", 0, guards.INT64_MAX // 1000)
+        guards.integer(now_ms, "now_ms", 0, _LATEST_MS)
         assert now_ms is not None
         return now_ms * 1000
     guards.integer(now_us, "now_us", 0)

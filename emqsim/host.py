@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emqsim import guards, machine
+from emqsim.clock import VirtualClock
 from emqsim.dialect import RULES, Dialect
 from emqsim.errors import AtCeiling, WrongKind
 from emqsim.keys import COUNTERS, SETS, Keys
 from emqsim.operation import Operation
 from emqsim.results import Claimed, Sweep, Verdict, Violation
 from emqsim.violations import violations
+
+if TYPE_CHECKING:
+    from emqsim.history import Calls, History, Recording, Timeline, Watch
 
 COUNTED = (*SETS, *COUNTERS)
 
@@ -38,6 +43,20 @@ class Host(ABC):
         self._name = name
         self._dialect = Dialect(dialect)
         self._rules = RULES[self._dialect]
+        self._kept: History | None = None
+
+    @property
+    @abstractmethod
+    def clock(self) -> VirtualClock | None:
+        """The clock that the transitions read; `None` where they read a server's."""
+
+    @abstractmethod
+    def _now_us(self) -> int:
+        """The time that the next transition reads, Unix microseconds."""
+
+    @abstractmethod
+    def _watch(self) -> Watch:
+        """What tells which jobs moved, for a history."""
 
     @abstractmethod
     def _run(self, operation: Operation, *args: Any) -> Any:
@@ -374,6 +393,38 @@ class Host(ABC):
         guards.text(dedup_id, "dedup_id")
         job_id: str | None = self._run(machine.get_deduplication_job_id, dedup_id)
         return job_id
+
+    # What happened, for tests.
+
+    @cached_property
+    def _calls(self) -> Calls:
+        from emqsim.history import Calls
+
+        return Calls(self)
+
+    def _keep_history(self) -> None:
+        from emqsim.history import History
+
+        self._kept = History(self._watch(), self._now_us)
+        self._calls.tell(self._kept)
+
+    def history(self, job_id: str) -> Timeline:
+        """Everything that happened to a job, oldest first: a list of events, each with its time, call, answer,
+        token and the sets left and entered; as text (`str`), a line each.
+
+        Raises `ValueError` where the queue was not made with `history=True`.
+        """
+        guards.job_id(job_id)
+        if self._kept is None:
+            raise ValueError(f"no history is kept of queue {self._name!r}: make it with history=True")
+        return self._kept.of(job_id)
+
+    def recording(self) -> Recording:
+        """Listen for the length of a block: `with queue.recording() as seen:` gives what was `enqueued`,
+        `claimed` and `settled` in it, and `seen.save(path)` writes its calls as a trace."""
+        from emqsim.history import Recording
+
+        return Recording(self)
 
     # The state, for tests.
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from emqsim import guards
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
 from emqsim.host import Host
 from emqsim.machine import Machine
 from emqsim.operation import Operation
+
+if TYPE_CHECKING:
+    from emqsim.history import Watch
 
 
 class Queue(Host):
@@ -23,13 +28,19 @@ class Queue(Host):
     Claimed(job_id='JOB00000000000', payload=b'one pizza', token=1)
 
     `name` is non-empty text without braces; without a `clock` it makes one; `dialect` is a `Dialect` or its
-    name. Queues are equal when name, dialect, time and snapshot are.
+    name. With `history`, `queue.history(job_id)` tells what happened to a job, at about ten times the cost of
+    a call. Queues are equal when name, dialect, time and snapshot are.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
-        self, name: str, *, clock: VirtualClock | None = None, dialect: Dialect | str = Dialect.WIRE4
+        self,
+        name: str,
+        *,
+        clock: VirtualClock | None = None,
+        dialect: Dialect | str = Dialect.WIRE4,
+        history: bool = False,
     ) -> None:
         super().__init__(name, dialect)
         if clock is None:
@@ -38,11 +49,46 @@ class Queue(Host):
             raise TypeError(f"clock must be a VirtualClock, not {clock!r}")
         self._clock = clock
         self._machine = Machine(self._keys, clock, self._rules)
+        guards.flag(history, "history")
+        if history:
+            self._keep_history()
+
+    @classmethod
+    def from_snapshot(
+        cls,
+        snapshot: Mapping[str, Any],
+        *,
+        clock: VirtualClock | None = None,
+        dialect: Dialect | str = Dialect.WIRE4,
+        name: str | None = None,
+        history: bool = False,
+    ) -> Queue:
+        """A queue in the state of a snapshot, as `snapshot` gives it: any keys of the machine, ghosts and stub
+        rows too. `name` is that in the keys; it has to be given only where there are none.
+
+        Raises `ValueError` for anything that the machine's keys cannot hold, with the key and the reason.
+        """
+        from emqsim.snapshot import load, name_in
+
+        guards.flag(history, "history")
+        queue = cls(name_in(snapshot) if name is None else name, clock=clock, dialect=dialect)
+        load(snapshot, queue._machine)
+        if history:
+            queue._keep_history()
+        return queue
 
     @property
     def clock(self) -> VirtualClock:
         """The clock that all transitions read."""
         return self._clock
+
+    def _now_us(self) -> int:
+        return self._clock.now_us
+
+    def _watch(self) -> Watch:
+        from emqsim.history import MachineWatch
+
+        return MachineWatch(self._machine)
 
     def _run(self, operation: Operation, *args: Any) -> Any:
         return operation.apply(self._machine, *args)

@@ -103,20 +103,24 @@ def perform(queue: Host, call: str, args: Iterable[Any]) -> Answer:
 
     A bad argument raises as it does in the call itself.
     """
-    answer = answer_of(lambda: getattr(queue, call)(*args))
-    if call == "obliterate" and "ok" in answer:
-        answer["ok"] = "done" if answer["ok"] else "more"
-    return answer
+    return answer_of(lambda: getattr(queue, call)(*args), call)
 
 
-def answer_of(call: Callable[[], Any]) -> Answer:
-    """The answer of anything that answers, refuses or fails as a queue does."""
+def answer_of(call: Callable[[], Any], name: str = "") -> Answer:
+    """The answer of anything that answers, refuses or fails as a queue does; `name` is that of the call."""
     try:
-        return {"ok": plain(call())}
+        return answered(name, call())
     except QueueError as refused:
         return refusal(refused)
     except (ServerError, UnexpectedReply) as failed:
         return {"error": str(failed)}
+
+
+def answered(name: str, value: Any) -> Answer:
+    """What a call answered as a trace has it."""
+    if name == "obliterate":
+        return {"ok": "done" if value else "more"}
+    return {"ok": plain(value)}
 
 
 def refusal(refused: QueueError) -> Answer:

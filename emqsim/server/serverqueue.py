@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from emqsim import replies
+from emqsim import guards, replies
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
 from emqsim.host import Host
@@ -17,6 +17,9 @@ from emqsim.server.connection import Command, Connection, Subscription
 from emqsim.server.errors import ServerError
 from emqsim.server.scripts import Script, check_names, choose
 
+if TYPE_CHECKING:
+    from emqsim.history import Watch
+
 
 class ServerQueue(Host):
     """All calls of `emqsim.Queue`, but `copy`, on a real server.
@@ -24,7 +27,9 @@ class ServerQueue(Host):
     `client` is a `valkey.Valkey` or `redis.Redis`, whatever its settings; connections of our own are made
     from them. With a `clock`, the scripts read that clock by a prelude of one line; with `None` they run
     byte for byte on the server's time. `scripts` maps script names to Lua sources that replace the bundled
-    ones. Dialect wire6 sends the `EMQ.*` commands, which always read the server's own clock.
+    ones. Dialect wire6 sends the `EMQ.*` commands, which always read the server's own clock. With `history`,
+    `queue.history(job_id)` tells what happened to a job, others' doings too, at the cost of two more reads of
+    the four sets for each call.
 
     No transition is ever sent twice: a call whose answer does not come raises `OutcomeUnknown`.
     Beside the errors of `Host`, calls raise `ServerUnavailable`, and `ServerError` for an error answer that
@@ -39,6 +44,7 @@ class ServerQueue(Host):
         clock: VirtualClock | None = None,
         dialect: Dialect | str = Dialect.WIRE4,
         scripts: Mapping[str, str] | None = None,
+        history: bool = False,
     ) -> None:
         super().__init__(name, dialect)
         if clock is not None and not isinstance(clock, VirtualClock):
@@ -53,6 +59,9 @@ class ServerQueue(Host):
         for row in TRANSITIONS.values():
             script, source, given = choose(row, self._dialect, scripts)
             self._scripts[row.name] = Script(script, source, clocked=clock is not None, given=given)
+        guards.flag(history, "history")
+        if history:
+            self._keep_history()
 
     def __repr__(self) -> str:
         return f"<ServerQueue {self._name!r} {self._dialect} at {self._connection.address}>"
@@ -73,6 +82,17 @@ class ServerQueue(Host):
     def scripts(self) -> Mapping[str, Script]:
         """The scripts as they are sent, by the name of their transition."""
         return self._scripts
+
+    def _now_us(self) -> int:
+        if self._clock is not None:
+            return self._clock.now_us
+        seconds, micros = self._connection.call("TIME")
+        return int(seconds) * 1_000_000 + int(micros)
+
+    def _watch(self) -> Watch:
+        from emqsim.history import ReadingWatch
+
+        return ReadingWatch(self)
 
     def commands(self, operation: Operation, *args: Any) -> list[Command]:
         """What the server is sent for an operation: one command, or for some reads many."""
