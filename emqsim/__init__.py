@@ -5,6 +5,7 @@
 """
 
 from emqsim.clock import VirtualClock
+from emqsim.consumer import Consumer, Crash
 from emqsim.dialect import Dialect
 from emqsim.errors import (
     ActiveJobs,
@@ -17,16 +18,20 @@ from emqsim.errors import (
     StaleToken,
     WrongKind,
 )
+from emqsim.protocol import JobQueue
 from emqsim.queue import Queue
 from emqsim.results import Claimed, Sweep, Verdict, Violation
 
 __all__ = [
     "ActiveJobs",
     "Claimed",
+    "Consumer",
+    "Crash",
     "Dialect",
     "InvalidJobId",
     "JobGone",
     "JobLocked",
+    "JobQueue",
     "NotDead",
     "NotPaused",
     "Queue",

@@ -57,18 +57,18 @@ def queue(shown: Host) -> str:
     if shown.paused:
         lines.append("  paused     no claims until resume")
     for name, job_ids in shown.violations():
-        lines.append(f"  broken     {INVARIANTS[name]}: not so for {', '.join(_cut(job_ids))}")
+        lines.append(f"  broken     {INVARIANTS[name]}: not so for {', '.join(cut(job_ids))}")
     return "\n".join(lines)
 
 
 def _section(heading: str, described: Sequence[str]) -> list[str]:
     if not described:
         return [f"  {heading:<9}  -"]
-    first, *others = _cut(described)
+    first, *others = cut(described)
     return [f"  {heading:<9}  {first}", *(f"  {'':<9}  {line}" for line in others)]
 
 
-def _cut(listed: Sequence[str]) -> list[str]:
+def cut(listed: Sequence[str]) -> list[str]:
     """All of a list, or the first and the last of a long one."""
     half = MOST // 2
     if len(listed) <= MOST:
@@ -90,8 +90,13 @@ def _job(row: Mapping[str, bytes] | None, which: str, ahead_ms: float) -> str:
     if which == "active":
         words.append(_ahead("lease runs out", "lease ran out", ahead_ms))
     if which == "schedule":
-        words.append(_ahead("due", "was due", ahead_ms))
+        words.append(due(ahead_ms))
     return ", ".join(words)
+
+
+def due(ahead_ms: float) -> str:
+    """When a scheduled job falls due, from now."""
+    return _ahead("due", "was due", ahead_ms)
 
 
 def _ahead(later: str, before: str, ms: float) -> str:
@@ -143,7 +148,7 @@ def timeline(events: Sequence[Event]) -> str:
     cells = [(_since(event.now_ms, first_ms), _call(event), _moved(event, first_ms)) for event in events]
     widths = [min(max(len(cell[at]) for cell in cells), 90) for at in (0, 1)]
     lines = [f"  {at:<{widths[0]}}  {call:<{widths[1]}}  {moved}".rstrip() for at, call, moved in cells]
-    return "\n".join([f"{events[0].job_id} from {moment(first_ms)}", *_cut(lines)])
+    return "\n".join([f"{events[0].job_id} from {moment(first_ms)}", *cut(lines)])
 
 
 def _since(ms: float, first_ms: int) -> str:

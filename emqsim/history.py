@@ -4,9 +4,8 @@ While somebody listens to a queue, it is of a subclass whose calls tell them; wi
 own class, and a call costs what it did. `Recording` listens for the length of a block,
 `History` for the life of a queue.
 
-What a history costs on the model: each call that changes something takes about ten times as long, some
-15 microseconds more, and every event is kept. On a server each call is followed and led by a read of the four
-sets.
+What a history costs on the model: each call that can change something takes several times as long, and every
+event is kept. On a server the four sets are read before and after each such call.
 """
 
 from __future__ import annotations
@@ -287,6 +286,10 @@ class History:
     def of(self, job_id: str) -> Timeline:
         """The events of one job; none for one that is not known."""
         return Timeline(self._events.get(job_id, ()))
+
+    def job_ids(self) -> list[str]:
+        """The jobs that something happened to, in the order of their first events."""
+        return list(self._events)
 
     def before(self) -> None:
         self._somebody_else()

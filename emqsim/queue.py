@@ -28,8 +28,8 @@ class Queue(Host):
     Claimed(job_id='JOB00000000000', payload=b'one pizza', token=1)
 
     `name` is non-empty text without braces; without a `clock` it makes one; `dialect` is a `Dialect` or its
-    name. With `history`, `queue.history(job_id)` tells what happened to a job, at about ten times the cost of
-    a call. Queues are equal when name, dialect, time and snapshot are.
+    name. With `history`, `queue.history(job_id)` tells what happened to a job; calls then take several times as
+    long, and every event is kept. Queues are equal when name, dialect, time and snapshot are.
     """
 
     __hash__ = None  # type: ignore[assignment]

@@ -165,6 +165,12 @@ class ServerQueue(Host):
             if cursor == b"0":
                 return names
 
+    def erase(self) -> None:
+        """Delete every key of the queue, whatever its type: the end of a test on a server."""
+        names = self._scan()
+        if names:
+            self._connection.call("DEL", *names)
+
     @property
     def events(self) -> list[tuple[str, bytes]]:
         """What was published since this queue first wrote progress or was first asked for events."""
