@@ -19,10 +19,12 @@ All examples shrink: to the first ids, to empty payloads, to the time at which 2
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain, islice
 from typing import Any
 
-from emqsim import trace
+from emqsim import guards, trace
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
 from emqsim.errors import JobGone, NotDead, StaleToken
@@ -108,6 +110,9 @@ _FAULTS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
 }
 """What somebody outside does to a queue."""
 
+_OFTEN = ("enqueue", "claim") * 6 + ("enqueue_in", "retry", "promote", "sweep_stalled", "extend_lock") * 2
+"""Calls that come more often than the others, so that there are jobs to act on."""
+
 
 def programs(
     *, dialect: Dialect | str = Dialect.WIRE4, max_steps: int = 30, faults: bool = True
@@ -117,16 +122,18 @@ def programs(
     With `faults`, outside writers take part: rows vanish, set entries vanish, locks are held.
     """
     calls = _STEPS | _FAULTS if faults else _STEPS
-    step = st.sampled_from(list(calls)).flatmap(
+    step = st.sampled_from([*calls, *_OFTEN]).flatmap(
         lambda call: st.tuples(_MS, st.just(call), st.tuples(*calls[call]))
     )
     spoken = Dialect(dialect)
-    return st.lists(step, max_size=max_steps).map(lambda drawn: _program(drawn, spoken))
+    guards.count(max_steps, "max_steps")
+    parts = st.lists(st.lists(step, max_size=10), max_size=(max_steps + 4) // 5)
+    return parts.map(lambda drawn: _program(chain.from_iterable(drawn), max_steps, spoken))
 
 
-def _program(drawn: list[tuple[int, str, tuple[Any, ...]]], dialect: Dialect) -> Program:
+def _program(drawn: Iterable[tuple[int, str, tuple[Any, ...]]], max_steps: int, dialect: Dialect) -> Program:
     now_us, steps = EPOCH_MS * 1000, []
-    for wait_ms, call, args in drawn:
+    for wait_ms, call, args in islice(drawn, max_steps):
         now_us += wait_ms * 1000
         steps.append(Step(now_us, call, args))
     return Program(steps, dialect=dialect)
