@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import pytest
 
 from emqsim import Consumer, Dialect, Queue, VirtualClock, guards
+from emqsim.errors import QueueError
 from emqsim.host import Host
 
 if TYPE_CHECKING:
@@ -230,12 +231,26 @@ def _is_snapshot(value: object) -> TypeGuard[dict[str, Any]]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Reporting:
-    """Under a failed test, show its queues and the timelines of their jobs."""
+    """Under a failed test, show its queues and the timelines of their jobs; a refusal is shown at
+    the call that was refused, unless `--full-trace` wants more."""
+    refused = call.excinfo is not None and isinstance(call.excinfo.value, QueueError)
+    if call.excinfo is not None and refused and not item.config.getoption("fulltrace"):
+        _end_at_the_call(call.excinfo)
     report = yield
     if report.failed and call.when == "call" and call.excinfo is not None:
         for queue in _queues(item, call.excinfo):
             report.sections.append((f"emqsim queue {queue.name}", _story(queue, str(report.longrepr))))
     return report
+
+
+def _end_at_the_call(failure: pytest.ExceptionInfo[BaseException]) -> None:
+    """Cut our own frames off the end of a traceback."""
+    last, entry = failure.tb, failure.tb.tb_next
+    while entry is not None:
+        if not str(entry.tb_frame.f_globals.get("__name__")).startswith("emqsim."):
+            last = entry
+        entry = entry.tb_next
+    last.tb_next = None
 
 
 def _queues(item: pytest.Item, failure: pytest.ExceptionInfo[BaseException]) -> list[Host]:

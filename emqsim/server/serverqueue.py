@@ -167,7 +167,7 @@ class ServerQueue(Host):
 
     def erase(self) -> None:
         """Delete every key of the queue, whatever its type: the end of a test on a server."""
-        names = self._scan()
+        names = self._scan(glob(self._keys.base) + "*")
         if names:
             self._connection.call("DEL", *names)
 
