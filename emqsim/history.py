@@ -203,14 +203,11 @@ class MachineWatch:
 
 
 class ReadingWatch:
-    """A watch on any queue: it reads the four sets before and after each call."""
+    """A watch on a queue that others can change: it reads the four sets before and after each call."""
 
-    def __init__(self, queue: Host) -> None:
-        self._queue = queue
-        self._seen = self._read()
-
-    def _read(self) -> dict[str, dict[str, float]]:
-        return {which: dict(self._queue._set(which)) for which in SETS}
+    def __init__(self, read: Callable[[], dict[str, dict[str, float]]]) -> None:
+        self._read = read
+        self._seen = read()
 
     def outside(self) -> Changes:
         return self.inside()

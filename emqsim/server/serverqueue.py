@@ -10,7 +10,8 @@ from emqsim import guards, replies
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
 from emqsim.host import Host
-from emqsim.machine import TRANSITIONS, update_progress
+from emqsim.keys import SETS
+from emqsim.machine import TRANSITIONS, read_set, update_progress
 from emqsim.operation import Operation, Plain, Transition
 from emqsim.server import wire
 from emqsim.server.connection import Command, Connection, Subscription
@@ -92,7 +93,12 @@ class ServerQueue(Host):
     def _watch(self) -> Watch:
         from emqsim.history import ReadingWatch
 
-        return ReadingWatch(self)
+        return ReadingWatch(self._read_sets)
+
+    def _read_sets(self) -> dict[str, dict[str, float]]:
+        """The four sets, read at once."""
+        answers = self._exchange([command for which in SETS for command in self.commands(read_set, which)])
+        return {which: dict(wire.meaning(read_set, each)) for which, each in zip(SETS, answers, strict=True)}
 
     def commands(self, operation: Operation, *args: Any) -> list[Command]:
         """What the server is sent for an operation: one command, or for some reads many."""
