@@ -115,16 +115,15 @@ _OFTEN = ("enqueue", "claim") * 6 + ("enqueue_in", "retry", "promote", "sweep_st
 
 
 def programs(
-    *, dialect: Dialect | str = Dialect.WIRE4, max_steps: int = 30, faults: bool = True
+    *, dialect: Dialect | str = Dialect.WIRE4, max_steps: int = 20, faults: bool = True
 ) -> st.SearchStrategy[Program]:
     """Programs of up to `max_steps` calls on four jobs, with time going on between them.
 
     With `faults`, outside writers take part: rows vanish, set entries vanish, locks are held.
     """
     calls = _STEPS | _FAULTS if faults else _STEPS
-    step = st.sampled_from([*calls, *_OFTEN]).flatmap(
-        lambda call: st.tuples(_MS, st.just(call), st.tuples(*calls[call]))
-    )
+    drawn = {call: st.tuples(_MS, st.just(call), st.tuples(*args)) for call, args in calls.items()}
+    step = st.sampled_from([*calls, *_OFTEN]).flatmap(drawn.__getitem__)
     spoken = Dialect(dialect)
     guards.count(max_steps, "max_steps")
     parts = st.lists(st.lists(step, max_size=10), max_size=(max_steps + 4) // 5)
@@ -140,7 +139,7 @@ def _program(drawn: Iterable[tuple[int, str, tuple[Any, ...]]], max_steps: int, 
 
 
 def queues(
-    *, dialect: Dialect | str = Dialect.WIRE4, max_steps: int = 30, faults: bool = False
+    *, dialect: Dialect | str = Dialect.WIRE4, max_steps: int = 20, faults: bool = False
 ) -> st.SearchStrategy[Queue]:
     """Queues in a random state that a program leads to, with their history on: `queue.history(job_id)`."""
     return programs(dialect=dialect, max_steps=max_steps, faults=faults).map(_led)

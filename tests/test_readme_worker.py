@@ -10,6 +10,9 @@ from emqsim.server import embedded_server
 
 pytest_plugins = ["pytester"]
 
+ALONE = ("-p", "no:hypothesispytest", "-p", "no:valkey")
+"""Without the plugins of others, which take longer to load than a test run of ours."""
+
 README = Path(__file__).parent.parent.joinpath("README.md").read_text("utf-8")
 SECTION = README.partition("\n## Test your worker\n")[2].partition("\n## ")[0]
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", SECTION, re.DOTALL))
@@ -30,11 +33,11 @@ def test_the_worker_has_twenty_lines():
 
 
 def test_the_worker_on_the_model(project):
-    project.runpytest().assert_outcomes(passed=4)
+    project.runpytest(*ALONE).assert_outcomes(passed=4)
 
 
 def test_the_worker_on_the_embedded_server(project):
-    project.runpytest("--emqsim-server=embedded").assert_outcomes(passed=4)
+    project.runpytest(*ALONE, "--emqsim-server=embedded").assert_outcomes(passed=4)
 
 
 def test_the_worker_on_redis_by_url(project):
@@ -42,7 +45,7 @@ def test_the_worker_on_redis_by_url(project):
     if binary is None:
         pytest.skip("redis-server is not on PATH")
     with embedded_server(binary=binary) as server:
-        project.runpytest(f"--emqsim-server={server.url}").assert_outcomes(passed=4)
+        project.runpytest(*ALONE, f"--emqsim-server={server.url}").assert_outcomes(passed=4)
         client = server.client()
         assert server.version.startswith("Redis")
         assert client.keys("*") == []
@@ -51,7 +54,7 @@ def test_the_worker_on_redis_by_url(project):
 
 def test_the_failure_is_shown_as_the_readme_has_it(pytester):
     pytester.path.joinpath("test_incident.py").write_text(FILES["test_incident.py"], "utf-8")
-    result = pytester.runpytest()
+    result = pytester.runpytest(*ALONE)
     result.assert_outcomes(failed=1)
     shown = "\n".join(line.rstrip() for line in result.outlines)
     head, _, story = FAILURE[1].partition("---")
