@@ -291,13 +291,16 @@ def test_a_server_that_is_gone_does_not_hide_the_failure(pytester, run):
 
 WITHOUT = """
 import sys
+from importlib.machinery import PathFinder
 
-class Missing:
-    def find_spec(self, name, path=None, target=None):
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
         if name.partition(".")[0] in {missing}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+            return None
+        return super().find_spec(name, path, target)
 
-sys.meta_path.insert(0, Missing())
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
 import pytest
 sys.exit(pytest.main({arguments}))
 """
