@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from emqsim import Claimed, JobGone, Queue, StaleToken, VirtualClock, trace
 from emqsim.history import OUTSIDER, Enqueued, Settled
 from emqsim.keys import SETS
-from emqsim.server import ServerQueue, embedded_server
+from emqsim.server import ServerQueue
 from emqsim.strategies import programs, queues
 from emqsim.trace import perform
 
@@ -19,12 +19,6 @@ def clock():
 @pytest.fixture
 def queue(clock):
     return Queue("q", clock=clock, history=True)
-
-
-@pytest.fixture(scope="module")
-def server():
-    with embedded_server() as running:
-        yield running
 
 
 def told(events):
@@ -144,10 +138,10 @@ def test_a_history_adds_up_to_where_the_jobs_are(queue):
 
 @given(programs())
 @settings(max_examples=40, deadline=None)
-def test_a_history_changes_no_answer_and_is_the_same_on_a_server(server, program):
+def test_a_history_changes_no_answer_and_is_the_same_on_a_server(valkey_server, program):
     silent = Queue("q")
     heard = Queue("q", history=True)
-    on_server = ServerQueue("q", server.client(), clock=VirtualClock(), history=True)
+    on_server = ServerQueue("q", valkey_server.client(), clock=VirtualClock(), history=True)
     try:
         for step in program.steps:
             answers = []
@@ -165,9 +159,9 @@ def test_a_history_changes_no_answer_and_is_the_same_on_a_server(server, program
         on_server.close()
 
 
-def test_on_a_server_others_show_up_as_outside(server, clock):
-    queue = ServerQueue("o", server.client(), clock=clock, history=True)
-    somebody = ServerQueue("o", server.client(), clock=clock)
+def test_on_a_server_others_show_up_as_outside(valkey_server, clock):
+    queue = ServerQueue("o", valkey_server.client(), clock=clock, history=True)
+    somebody = ServerQueue("o", valkey_server.client(), clock=clock)
     job_id = clock.mint()
     queue.enqueue(job_id, "x")
     somebody.claim(lease_ms=1_000)
@@ -249,8 +243,8 @@ def test_recordings_nest(clock):
     assert (len(outer.enqueued), len(inner.enqueued)) == (3, 1)
 
 
-def test_a_recording_notes_what_a_server_never_answers_on_the_model(server, clock, tmp_path):
-    client = server.client()
+def test_a_recording_notes_what_a_server_never_answers_on_the_model(valkey_server, clock):
+    client = valkey_server.client()
     queue = ServerQueue("w", client, clock=clock)
     client.set(queue.key("pending"), "not a sorted set")
     with pytest.raises(Exception, match="WRONGTYPE"):

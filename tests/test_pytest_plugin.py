@@ -17,12 +17,6 @@ ALONE = ("-p", "no:hypothesispytest", "-p", "no:valkey")
 CONSUMER_TESTS = Path(__file__).with_name("test_consumer.py")
 
 
-@pytest.fixture(scope="module")
-def server():
-    with embedded_server() as running:
-        yield running
-
-
 @pytest.fixture
 def run(pytester):
     """Run the tests of the project."""
@@ -36,7 +30,7 @@ def run(pytester):
 @pytest.fixture(params=["model", "url"])
 def where(request):
     """The option that says where the queues are."""
-    return "model" if request.param == "model" else request.getfixturevalue("server").url
+    return "model" if request.param == "model" else request.getfixturevalue("valkey_server").url
 
 
 FIXTURES = """
@@ -70,8 +64,9 @@ def test_the_fixtures_are_there_and_fresh(pytester, run, where):
     run(f"--emqsim-server={where}").assert_outcomes(passed=2)
 
 
-def test_nothing_is_left_on_a_server_and_what_was_there_stays(pytester, run, server):
-    client = server.client()
+def test_nothing_is_left_on_a_server_and_what_was_there_stays(pytester, run, valkey_server):
+    client = valkey_server.client()
+    client.flushall()
     client.set("mine", "1")
     pytester.makepyfile(
         FIXTURES
@@ -83,15 +78,15 @@ def test_nothing_is_left_on_a_server_and_what_was_there_stays(pytester, run, ser
         raise RuntimeError
 """
     )
-    run(f"--emqsim-server={server.url}").assert_outcomes(passed=2, failed=1)
+    run(f"--emqsim-server={valkey_server.url}").assert_outcomes(passed=2, failed=1)
     assert client.keys("*") == [b"mine"]
     client.delete("mine")
     client.close()
 
 
-def test_the_consumer_tests_pass_on_a_server_too(pytester, run, server):
-    pytester.makepyfile(test_consumer=CONSUMER_TESTS.read_text("utf-8"))
-    outcomes = run(f"--emqsim-server={server.url}").parseoutcomes()
+def test_the_consumer_tests_pass_on_a_server_too(pytester, run, valkey_server):
+    pytester.makepyfile(test_consumer_on_a_server=CONSUMER_TESTS.read_text("utf-8"))
+    outcomes = run(f"--emqsim-server={valkey_server.url}").parseoutcomes()
     assert outcomes.keys() == {"passed"}
     assert outcomes["passed"] > 40
 

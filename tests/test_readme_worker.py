@@ -1,12 +1,9 @@
 """The README's section "Test your worker" is run: its files, its tests, and the failure it shows."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
-
-from emqsim.server import embedded_server
 
 pytest_plugins = ["pytester"]
 
@@ -40,16 +37,9 @@ def test_the_worker_on_the_embedded_server(project):
     project.runpytest(*ALONE, "--emqsim-server=embedded").assert_outcomes(passed=4)
 
 
-def test_the_worker_on_redis_by_url(project):
-    binary = shutil.which("redis-server")
-    if binary is None:
-        pytest.skip("redis-server is not on PATH")
-    with embedded_server(binary=binary) as server:
-        project.runpytest(*ALONE, f"--emqsim-server={server.url}").assert_outcomes(passed=4)
-        client = server.client()
-        assert server.version.startswith("Redis")
-        assert client.keys("*") == []
-        client.close()
+def test_the_worker_on_redis_by_url(project, redis_server):
+    assert redis_server.version.startswith("Redis")
+    project.runpytest(*ALONE, f"--emqsim-server={redis_server.url}").assert_outcomes(passed=4)
 
 
 def test_the_failure_is_shown_as_the_readme_has_it(pytester):
