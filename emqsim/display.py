@@ -200,7 +200,9 @@ def _moved(event: Event, first_ms: int) -> str:
     if left and event.token is None and event.call in ("claim", "claim_batch"):
         words.append("dropped: it had no row")
     words += [said for change in event.changes for said in _score(change, event.now_ms, first_ms)]
-    if len(event.held_by) > 1 and event.changes:
+    if event.call in ("complete", "drop_row") and "ok" in event.answer and event.held_by:
+        words.append(f"the row is gone, the id still in {' and '.join(event.held_by)}")
+    elif len(event.held_by) > 1 and event.changes:
         words.append(f"now in {' and '.join(event.held_by)} at once")
     return "; ".join(words)
 

@@ -263,7 +263,8 @@ def _queues(item: pytest.Item, failure: pytest.ExceptionInfo[BaseException]) -> 
 
 
 def _story(queue: Host, failure: str) -> str:
-    """The queue, then what happened to the jobs that the failure names, or else to the last ones."""
+    """The queue, then what happened to the jobs that the failure names, or else to the last ones.
+    The timelines that an assertion has told already are not repeated."""
     from emqsim import display
 
     try:
@@ -273,7 +274,10 @@ def _story(queue: Host, failure: str) -> str:
     if queue._kept is None:
         return f"{shown}\nno timelines: the queue was not made with history=True"
     known = queue._kept.job_ids()
-    chosen = [job_id for job_id in known if job_id in failure] or known
+    told = [job_id for job_id in known if f"{job_id} from " in failure]
+    chosen = [job_id for job_id in known if job_id in failure and job_id not in told]
+    if not (told or chosen):
+        chosen = known
     stories = [str(queue.history(job_id)) for job_id in chosen[-TIMELINES:]]
     left_out = [f"{len(chosen) - TIMELINES} more jobs have timelines"] if len(chosen) > TIMELINES else []
     return "\n\n".join([shown, *stories, *left_out])

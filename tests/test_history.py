@@ -68,7 +68,7 @@ def test_a_history_reads_as_a_timeline(queue, clock):
         "  +31.000 s  reap: 1                                active -> pending; lease ran out at +30.000 s",
         "  +31.000 s  extend_lock token=1 lease_ms=1000: ok  into active; lease until +32.000 s; "
         "now in pending and active at once",
-        "  +31.000 s  complete token=1: ok                   out of active",
+        "  +31.000 s  complete token=1: ok                   out of active; the row is gone, the id still in pending",
         "  +31.000 s  claim lease_ms=30000: none             out of pending; dropped: it had no row",
     ]
     assert str(queue.history(clock.mint())) == "nothing happened to this job"
