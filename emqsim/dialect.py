@@ -27,6 +27,9 @@ class Rules:
     """The pause flag is read inside the claim, instead of by the host in a step before it."""
     claim_writes_epoch: bool
     """A claim writes `lease_epoch`. Assumed: the time of the claim in ms, as decimal text."""
+    need_lease: frozenset[str] = frozenset()
+    """Transitions (of `extend_lock extend_locks complete retry delay`) that ask for the id in active beside
+    the token, and answer `gone` without it. None in any dialect: see `emqsim.explore.fixes`."""
 
 
 RULES = {

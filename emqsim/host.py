@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from emqsim import guards, machine
 from emqsim.clock import VirtualClock
-from emqsim.dialect import RULES, Dialect
+from emqsim.dialect import RULES, Dialect, Rules
 from emqsim.errors import AtCeiling, WrongKind
 from emqsim.keys import COUNTERS, SETS, Keys
 from emqsim.operation import Operation
@@ -37,12 +37,14 @@ class Host(ABC):
     `InvalidJobId`. A refusal is a `QueueError` and changes nothing.
     """
 
-    def __init__(self, name: str, dialect: Dialect | str) -> None:
+    def __init__(self, name: str, dialect: Dialect | str, rules: Rules | None = None) -> None:
         self._keys = Keys(name)
         guards.choice(dialect, "dialect", tuple(Dialect))
+        if rules is not None and not isinstance(rules, Rules):
+            raise TypeError(f"rules must be a Rules or None, not {rules!r}")
         self._name = name
         self._dialect = Dialect(dialect)
-        self._rules = RULES[self._dialect]
+        self._rules = RULES[self._dialect] if rules is None else rules
         self._kept: History | None = None
 
     @property
@@ -89,6 +91,11 @@ class Host(ABC):
     def keys(self) -> Keys:
         """The names of all keys."""
         return self._keys
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the queue: those of its dialect, unless it was given its own."""
+        return self._rules
 
     def key(self, kind: str, *parts: str) -> str:
         """A key by the words of its name: `key("pending")`, `key("job", job_id)`, `key("logs", job_id)`,

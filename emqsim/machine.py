@@ -198,12 +198,15 @@ def _kind(row: Transition, job_id: str) -> None:
 
 
 def _fence(m: Machine, row: Transition, job_id: str, token: int) -> Row:
-    """The job's row, if `token` is its `attempts`, compared as text."""
+    """The job's row, if `token` is its `attempts`, compared as text; and, where the rules want it, if the id
+    is leased at all."""
     job = m.rows.get(job_id)
     if job is None or "attempts" not in job:
         raise row.refuse("gone")
     if job["attempts"] != b"%d" % token:
         raise row.refuse("mismatch")
+    if row.name in m.rules.need_lease and job_id not in m.active:
+        raise row.refuse("gone")
     return job
 
 
@@ -397,9 +400,11 @@ def extend_lock(m: Machine, job_id: str, token: int, lease_ms: int) -> None:
 def extend_locks(m: Machine, held: list[tuple[str, int]], lease_ms: int) -> list[str]:
     """Heartbeats for many jobs with one deadline; answers the ids that could not be extended."""
     deadline = m.now() + float(lease_ms)
+    anywhere = extend_locks.name not in m.rules.need_lease
     lost = []
     for job_id, token in held:
-        if m.rows.get(job_id, {}).get("attempts") == b"%d" % token:
+        current = m.rows.get(job_id, {}).get("attempts") == b"%d" % token
+        if current and (anywhere or job_id in m.active):
             m.active.add(job_id, deadline)
         else:
             lost.append(job_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from emqsim import guards
 from emqsim.clock import VirtualClock
-from emqsim.dialect import Dialect
+from emqsim.dialect import Dialect, Rules
 from emqsim.host import Host
 from emqsim.machine import Machine
 from emqsim.operation import Operation
@@ -28,8 +28,9 @@ class Queue(Host):
     Claimed(job_id='JOB00000000000', payload=b'one pizza', token=1)
 
     `name` is non-empty text without braces; without a `clock` it makes one; `dialect` is a `Dialect` or its
-    name. With `history`, `queue.history(job_id)` tells what happened to a job; calls then take several times as
-    long, and every event is kept. Queues are equal when name, dialect, time and snapshot are.
+    name, `rules` replace those of the dialect. With `history`, `queue.history(job_id)` tells what happened to a job;
+    calls then take several times as long, and every event is kept. Queues are equal when name, dialect, rules,
+    time and snapshot are.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -41,8 +42,9 @@ class Queue(Host):
         clock: VirtualClock | None = None,
         dialect: Dialect | str = Dialect.WIRE4,
         history: bool = False,
+        rules: Rules | None = None,
     ) -> None:
-        super().__init__(name, dialect)
+        super().__init__(name, dialect, rules)
         if clock is None:
             clock = VirtualClock()
         if not isinstance(clock, VirtualClock):
@@ -105,7 +107,7 @@ class Queue(Host):
 
     def copy(self) -> Queue:
         """An independent queue in the same state, with its own clock."""
-        twin = Queue(self._name, clock=self._clock.copy(), dialect=self._dialect)
+        twin = Queue(self._name, clock=self._clock.copy(), dialect=self._dialect, rules=self._rules)
         twin._machine = self._machine.copy(twin._clock)
         return twin
 
@@ -115,6 +117,7 @@ class Queue(Host):
         return (
             self._name == other._name
             and self._dialect == other._dialect
+            and self._rules == other._rules
             and self._clock.now_us == other._clock.now_us
             and self.snapshot() == other.snapshot()
         )
