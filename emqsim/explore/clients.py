@@ -216,7 +216,9 @@ def _lapsed(callers: Callers, known: Knowledge, args: Args, seen: Any) -> tuple[
     """Faithful clients give up a lease that has lapsed."""
     if callers.kind is not Clients.FAITHFUL:
         return known, None
-    return tuple(job._replace(held=0) if lapsed else job for job, lapsed in zip(known, seen, strict=True)), None
+    return tuple(
+        job._replace(held=0) if lapsed else job for job, lapsed in zip(known, seen, strict=True)
+    ), None
 
 
 def _replaced(known: Knowledge, at: int, job: Known) -> Knowledge:

@@ -57,7 +57,11 @@ class Graph:
 
     def dot(self) -> str:
         """For Graphviz."""
-        lines = ["digraph job {", "  rankdir=LR;", '  node [shape=box, style="rounded,filled", fillcolor=white];']
+        lines = [
+            "digraph job {",
+            "  rankdir=LR;",
+            '  node [shape=box, style="rounded,filled", fillcolor=white];',
+        ]
         for where in self._drawn_places():
             lines.append(f'  "{where}"' + (' [fillcolor="#f8d0d0"];' if self.places[where] else ";"))
         for (here, there), methods in self.drawn().items():
@@ -82,15 +86,14 @@ class Graph:
         """A drawing of its own, without a tool."""
         return "\n".join(_Drawing(self._drawn_places(), self.places, self.drawn()).lines())
 
+    def json(self) -> str:
+        """All of it, as JSON text."""
+        return json.dumps(self.as_json(), indent=1) + "\n"
+
     def write(self, path: str | Path) -> None:
         """Write the graph in the format of the file's suffix; raises `ValueError` for one that is none."""
-        text = {
-            ".dot": self.dot,
-            ".mmd": self.mermaid,
-            ".svg": self.svg,
-            ".json": lambda: json.dumps(self.as_json(), indent=1) + "\n",
-        }[suffix(path)]()
-        Path(path).write_text(text, encoding="utf-8")
+        formats = {".dot": self.dot, ".mmd": self.mermaid, ".svg": self.svg, ".json": self.json}
+        Path(path).write_text(formats[suffix(path)](), encoding="utf-8")
 
 
 def suffix(path: str | Path) -> str:
@@ -101,34 +104,40 @@ def suffix(path: str | Path) -> str:
     return found
 
 
-_WIDE, _HIGH, _ACROSS, _DOWN, _LINE = 190, 34, 400, 150, 14
+_WIDE, _HIGH, _ACROSS, _DOWN, _LINE = 170, 34, 360, 170, 14
 """Pixels: a box, from box to box, a line of text."""
+
+_SOUND = {
+    START: (0, 1),
+    "schedule": (1, 0),
+    "pending": (1, 1),
+    "active": (2, 1),
+    "dead": (2, 2),
+    "gone": (3, 1),
+}
+"""Column and row of the places in which nothing is broken."""
 
 
 class _Drawing:
-    """Boxes in columns, by how many calls away a place is, and curves between them."""
+    """Boxes and curves between them: the life of a job above, what is broken below."""
 
     def __init__(
         self, places: list[str], broken: Mapping[str, bool], arrows: Mapping[tuple[str, str], list[str]]
     ) -> None:
         self.arrows = arrows
         self.broken = broken
-        away = {START: 0}
-        for where in places:
-            for here, there in arrows:
-                if here == where and there not in away:
-                    away[there] = away[where] + 1
-        columns: dict[int, list[str]] = {}
-        for where in sorted(places, key=lambda where: broken[where]):
-            columns.setdefault(away[where], []).append(where)
-        self.size = (
-            _ACROSS * (len(columns) - 1) + _WIDE + 80,
-            _DOWN * max(map(len, columns.values())) + 80,
-        )
+        grid: dict[str, tuple[float, int]] = {where: _SOUND[where] for where in places if not broken[where]}
+        below = [where for where in places if broken[where]]
+        below.sort(key=lambda where: min(_SOUND[here][0] for here, there in arrows if there == where))
+        deep = max(1, -(-len(below) // 4))
+        for number, where in enumerate(below):
+            column, row = divmod(number, deep)
+            grid[where] = column + row % 2 / 2, 3 + row
+        columns, rows = (max(ends) for ends in zip(*grid.values(), strict=True))
+        self.size = round(_ACROSS * columns) + _WIDE + 80, _DOWN * rows + 120
         self.at = {
-            where: (40 + _WIDE // 2 + _ACROSS * column, 80 + _DOWN * row + (column % 2) * _DOWN // 3)
-            for column, members in columns.items()
-            for row, where in enumerate(members)
+            where: (40 + _WIDE // 2 + round(_ACROSS * column), 60 + _DOWN * row)
+            for where, (column, row) in grid.items()
         }
 
     def lines(self) -> Iterator[str]:
@@ -163,7 +172,7 @@ class _Drawing:
         (x1, y1), (x2, y2) = self.at[here], self.at[there]
         dx, dy = x2 - x1, y2 - y1
         length = (dx * dx + dy * dy) ** 0.5
-        bend = 28 + 0.10 * length * (abs(dx) > _ACROSS or dx == 0)
+        bend = 24 + (0.08 * length if abs(dx) > _ACROSS or abs(dy) > _DOWN else 0)
         middle_x, middle_y = (x1 + x2) / 2 + dy / length * bend * 2, (y1 + y2) / 2 - dx / length * bend * 2
         start, end = _edge(x1, y1, middle_x, middle_y), _edge(x2, y2, middle_x, middle_y)
         x, y = (start[0] + 2 * middle_x + end[0]) / 4, (start[1] + 2 * middle_y + end[1]) / 4
@@ -171,16 +180,17 @@ class _Drawing:
             f'<path d="M{start[0]:.0f},{start[1]:.0f} Q{middle_x:.0f},{middle_y:.0f} {end[0]:.0f},{end[1]:.0f}"'
             ' fill="none" stroke="#888" marker-end="url(#tip)"/>'
         )
-        top = y - _LINE * (len(methods) - 1) / 2 + 4
+        wide, top = 6.4 * max(map(len, methods)) + 4, y - _LINE * len(methods) / 2
         words = "".join(
-            f'<tspan x="{x:.0f}" y="{top + _LINE * row:.0f}">{escape(method)}</tspan>'
-            for row, method in enumerate(methods)
+            f'<text x="{x:.0f}" y="{top + _LINE * row - 3:.0f}" text-anchor="middle" font-size="11">'
+            f"{escape(method)}</text>"
+            for row, method in enumerate(methods, 1)
         )
-        label = (
-            '<text text-anchor="middle" font-size="11" fill="#234" stroke="white" stroke-width="4"'
-            f' paint-order="stroke">{words}</text>'
+        ground = (
+            f'<rect x="{x - wide / 2:.0f}" y="{top:.0f}" width="{wide:.0f}" height="{_LINE * len(methods)}"'
+            ' fill="white"/>'
         )
-        return curve, label
+        return curve, ground + words
 
 
 def _edge(x: float, y: float, towards_x: float, towards_y: float) -> tuple[float, float]:

@@ -14,10 +14,10 @@ LEASE_MS = 60_000
 """How far a deadline lies behind the one before it, where nothing has to come between them."""
 
 
-def replayed(explored: Queue, job_ids: Sequence[str], path: Sequence[Call]) -> Program:
+def replayed(explored: Queue, path: Sequence[Call], note: str) -> Program:
     """The program of a path, as a trace with its answers."""
     queue = Queue(explored.name, clock=VirtualClock(), dialect=explored.dialect, rules=explored.rules)
-    program = Program(queue=queue.name, dialect=queue.dialect)
+    program = Program(queue=queue.name, dialect=queue.dialect, note=note)
     for call in path:
         ahead = _to_come(queue)
         if call.method == TIME:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -15,8 +16,8 @@ from emqsim.dialect import Dialect, Rules
 from emqsim.errors import QueueError
 from emqsim.explore.clients import (
     CALLED,
-    FAULTS,
     CLAIMS,
+    FAULTS,
     LESSONS,
     MAX_STALLED,
     METHODS,
@@ -24,8 +25,8 @@ from emqsim.explore.clients import (
     Call,
     Callers,
     Clients,
-    Known,
     Knowledge,
+    Known,
     served,
 )
 from emqsim.explore.graph import Graph, place
@@ -41,7 +42,7 @@ from emqsim.explore.properties import (
     moves,
     refusals,
 )
-from emqsim.explore.report import Bounds, Exploration, Outcome
+from emqsim.explore.report import VERDICTS, Bounds, Exploration, Outcome
 from emqsim.explore.space import UNIT, Space
 from emqsim.queue import Queue
 
@@ -89,7 +90,9 @@ def explore(
     guards.flag(faults, "faults")
     left_out = tuple(without)
     for name in left_out:
-        guards.choice(name, "without", tuple(dict.fromkeys((*CALLED, *map(METHODS.__getitem__, CALLED), *FAULTS))))
+        guards.choice(
+            name, "without", tuple(dict.fromkeys((*CALLED, *map(METHODS.__getitem__, CALLED), *FAULTS)))
+        )
     if depth is not None:
         guards.count(depth, "depth", 0)
     if time_limit_s is not None and not time_limit_s > 0:
@@ -136,9 +139,20 @@ def explore(
         claims_cut=search.claims_cut,
         stopped=stopped,
         seconds=seconds,
+        peak_mb=_peak_mb(),
         outcomes=tuple(search.outcomes(exhaustive=not stopped)),
         graph=Graph(search.places, search.arrows) if jobs == 1 else None,
     )
+
+
+def _peak_mb() -> float | None:
+    """The largest memory this process has used so far, in MB, where the system tells."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
 class _Verdict(NamedTuple):
@@ -401,7 +415,7 @@ class _Search:
         where = self.place_of.get(of)
         if where is None:
             where = self.place_of[of] = place(self.space.states[machine].jobs[0], known)
-            self.places.setdefault(where, bool(self.verdicts[machine].broken))
+            self.places.setdefault(where, where == LOST or bool(self.verdicts[machine].broken))
         return where
 
     # The outcome.
@@ -418,12 +432,17 @@ class _Search:
         """The verdict on each property."""
         for kind, says in ((Kind.ALWAYS, ALWAYS), (Kind.EVENTUALLY, EVENTUALLY)):
             for name, words in (says | {each.name: each.says for each in self.own[kind]}).items():
+                fails, so_far, holds = VERDICTS[kind]
                 count, program = self.counts.get(name, 0), None
                 if count:
-                    program = replayed(self.queue, self.callers.job_ids, self._path(*self.first[name]))
-                yield Outcome(kind, name, words, not count, exhaustive, count, program)
-        for name, says_so, times in self._sometimes():
-            yield Outcome(Kind.SOMETIMES, name, says_so, times > 0, exhaustive, times, None)
+                    path = self._path(*self.first[name])
+                    program = replayed(self.queue, path, f"{name}: {words}" if words else name)
+                verdict = fails if count else holds if exhaustive else so_far
+                yield Outcome(kind, name, words, verdict, count, program)
+        fails, so_far, happens = VERDICTS[Kind.SOMETIMES]
+        for name, words, times in self._sometimes():
+            verdict = happens if times else fails if exhaustive else so_far
+            yield Outcome(Kind.SOMETIMES, name, words, verdict, times, None)
 
     def _sometimes(self) -> Iterator[tuple[str, str, int]]:
         """Each thing that has to happen: its name, in words, and whether it did."""
@@ -440,4 +459,3 @@ class _Search:
                 yield f"{name} refuses: {refusal.why}", refusal.wire or "", (name, refusal.wire) in refused
         for each in self.own[Kind.SOMETIMES]:
             yield each.name, each.says, self.happened.get(each.name, 0)
-

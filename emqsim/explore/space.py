@@ -197,8 +197,12 @@ class Space:
         """A state in the normal form of time, `stalled` capped."""
         now_us, meta, *jobs = raw
         now = float(now_us // 1000)
-        ahead = sorted({at for _, active, schedule, *_ in jobs for at in (active, schedule) if at and at > now})
-        ranks: Mapping[float | None, int | None] = {at: rank for rank, at in enumerate(ahead, 1)} | {None: None}
+        ahead = sorted(
+            {at for _, active, schedule, *_ in jobs for at in (active, schedule) if at and at > now}
+        )
+        ranks: Mapping[float | None, int | None] = {at: rank for rank, at in enumerate(ahead, 1)} | {
+            None: None
+        }
         normal = []
         for pending, active, schedule, dead, locked, row in jobs:
             if row is not None:
