@@ -18,7 +18,7 @@ from emqsim.check.coverage import Coverage
 from emqsim.check.picture import SCRIPT, picture
 from emqsim.check.programs import Scene, actions
 from emqsim.check.recorder import Recorder, Sent, outcome
-from emqsim.dialect import Dialect
+from emqsim.dialect import Dialect, Rules
 from emqsim.operation import Transition
 from emqsim.server import wire
 from emqsim.server.connection import Command, Connection, Subscription, pack
@@ -48,6 +48,8 @@ class Play:
 
     name: str
     dialect: Dialect
+    rules: Rules | None = None
+    """The model's rules, where they are not those of the dialect."""
     steps: list[Played] = field(default_factory=list)
     events: list[tuple[str, bytes]] = field(default_factory=list)
 
@@ -60,10 +62,12 @@ class Play:
 class Stage:
     """The model while a program runs on it."""
 
-    def __init__(self, name: str, dialect: Dialect, coverage: Coverage | None = None) -> None:
-        self.queue = Recorder(name, dialect, coverage)
+    def __init__(
+        self, name: str, dialect: Dialect, coverage: Coverage | None = None, rules: Rules | None = None
+    ) -> None:
+        self.queue = Recorder(name, dialect, coverage, rules)
         self.scene = Scene(self.queue)
-        self.play = Play(name, dialect)
+        self.play = Play(name, dialect, rules)
 
     def act(self, call: str, args: tuple[Any, ...]) -> None:
         """One step, at the clock's time."""
@@ -79,18 +83,22 @@ class Stage:
         return self.play
 
 
-def play_bytes(program: bytes, dialect: Dialect, coverage: Coverage | None = None) -> Play:
+def play_bytes(
+    program: bytes, dialect: Dialect, coverage: Coverage | None = None, rules: Rules | None = None
+) -> Play:
     """Run the program that a string of bytes stands for on the model."""
-    stage = Stage(QUEUE, dialect, coverage)
+    stage = Stage(QUEUE, dialect, coverage, rules)
     for action, (a, b, c, kind, amount) in actions(program):
         stage.scene.wait(kind, amount)
         stage.act(action.call, action.make(stage.scene, a, b, c))
     return stage.end()
 
 
-def play_steps(steps: Iterable[Step], dialect: Dialect, name: str = QUEUE) -> Play:
+def play_steps(
+    steps: Iterable[Step], dialect: Dialect, name: str = QUEUE, rules: Rules | None = None
+) -> Play:
     """Run steps that are already made on the model."""
-    stage = Stage(name, dialect)
+    stage = Stage(name, dialect, rules=rules)
     for step in steps:
         stage.queue.clock.set(now_us=step.now_us)
         stage.act(step.call, step.args)
@@ -187,7 +195,7 @@ class Lockstep:
         """Run a program step by step and give the first difference with all there is to see."""
         self._connection.call("FLUSHALL")
         self._subscription.messages()
-        model = Recorder(self.queue.name, self.dialect)
+        model = Recorder(self.queue.name, self.dialect, rules=play.rules)
         before: dict[str, Any] = {}
         published = 0
         for index, played in enumerate(play.steps):

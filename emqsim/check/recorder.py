@@ -7,7 +7,7 @@ from typing import Any
 
 from emqsim import Queue, QueueError, VirtualClock
 from emqsim.check.coverage import Coverage
-from emqsim.dialect import Dialect
+from emqsim.dialect import Dialect, Rules
 from emqsim.machine import READS, Machine
 from emqsim.operation import Operation
 from emqsim.replies import UnexpectedReply
@@ -34,8 +34,10 @@ def outcome(call: Callable[[], Any]) -> Outcome:
 class Recorder(Queue):
     """A queue that notes each operation it runs, reads aside."""
 
-    def __init__(self, name: str, dialect: Dialect, coverage: Coverage | None = None) -> None:
-        super().__init__(name, clock=VirtualClock(), dialect=dialect)
+    def __init__(
+        self, name: str, dialect: Dialect, coverage: Coverage | None = None, rules: Rules | None = None
+    ) -> None:
+        super().__init__(name, clock=VirtualClock(), dialect=dialect, rules=rules)
         self.sent: list[Sent] = []
         self._coverage = coverage
 

@@ -15,7 +15,7 @@ from emqsim.check.coverage import Coverage
 from emqsim.check.lockstep import Divergence, Lockstep, Play, play_bytes, play_steps
 from emqsim.check.programs import length
 from emqsim.check.shrink import shrink
-from emqsim.dialect import Dialect
+from emqsim.dialect import Dialect, Rules
 from emqsim.machine import TRANSITIONS
 from emqsim.server.embedded import EmbeddedServer, embedded_server
 from emqsim.server.errors import MissingExtra
@@ -81,6 +81,7 @@ def check(
     time_limit: float | None = None,
     folder: str | Path | None = None,
     progress: Progress | None = None,
+    rules: Rules | None = None,
 ) -> Report:
     """Run random programs on the model and on a server; compare answers and the whole keyspace at every step.
 
@@ -88,6 +89,7 @@ def check(
     bundled ones. `dialect`: `wire3` or `wire4`; without it, `wire3` where a script `claim` is given and no
     `claim2`, else `wire4`. `examples` programs of at most `steps` steps, or `time_limit` seconds. `seed` makes a run
     the same again. `folder`: where a divergence is saved as a trace, and whose saved ones are tried first.
+    `rules`: the model's, where the scripts are not to behave as the dialect has it.
 
     Raises `ValueError` for bad arguments and for a script that does not compile, `MissingExtra` without Hypothesis.
     """
@@ -104,7 +106,7 @@ def check(
     used = _sort_scripts(given, report)
     with _running(server) as running:
         report.server = running.version
-        run = _Run(report, Lockstep(running.client(), chosen, used), time_limit, progress)
+        run = _Run(report, Lockstep(running.client(), chosen, used), time_limit, progress, rules)
         try:
             play = run.saved(folder) or run.random(examples, steps)
         finally:
@@ -118,9 +120,15 @@ def check(
 
 class _Run:
     def __init__(
-        self, report: Report, lockstep: Lockstep, time_limit: float | None, progress: Progress | None
+        self,
+        report: Report,
+        lockstep: Lockstep,
+        time_limit: float | None,
+        progress: Progress | None,
+        rules: Rules | None,
     ) -> None:
         self.report = report
+        self.rules = rules
         self.lockstep = lockstep
         self.started = time.monotonic()
         self._until = self.started + time_limit if time_limit is not None else float("inf")
@@ -136,7 +144,7 @@ class _Run:
             for program in programs:
                 if program.dialect is self.report.dialect:
                     self.report.saved += 1
-                    play = self._cut(play_steps(program.steps, program.dialect))
+                    play = self._cut(play_steps(program.steps, program.dialect, rules=self.rules))
                     if play is not None:
                         return play
         return None
@@ -176,7 +184,7 @@ class _Run:
     def _try(self, program: bytes) -> None:
         if time.monotonic() > self._until:
             raise _OutOfTime
-        play = play_bytes(program, self.report.dialect, self.report.coverage)
+        play = play_bytes(program, self.report.dialect, self.report.coverage, self.rules)
         self.report.programs += 1
         self.report.steps += len(play.steps)
         if self._progress:
@@ -187,13 +195,13 @@ class _Run:
     def _shortest(self, program: bytes) -> Play | None:
         """The shortest program like this one that shows a difference, as far as there is time to look."""
         until = time.monotonic() + SHRINK_S
-        best = play_bytes(program, self.report.dialect)
+        best = play_bytes(program, self.report.dialect, rules=self.rules)
 
         def fails(shorter: bytes) -> bool:
             nonlocal best
             if time.monotonic() > until:
                 return False
-            shown = self._cut(play_bytes(shorter, self.report.dialect))
+            shown = self._cut(play_bytes(shorter, self.report.dialect, rules=self.rules))
             if shown is not None:
                 best = shown
             return shown is not None
