@@ -66,7 +66,7 @@ def main(options: argparse.Namespace) -> int:
         faults=options.faults,
         without=options.without,
         depth=options.depth,
-        time_limit_s=options.time_limit,
+        time_limit=options.time_limit,
         rules=fixed_rules(options.dialect, fixes),
     )
     print(json.dumps(found.as_json(), indent=1) if options.json else found)

@@ -8,7 +8,7 @@ import time
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from emqsim import guards
 from emqsim.clock import VirtualClock
@@ -43,7 +43,7 @@ from emqsim.explore.properties import (
     refusals,
 )
 from emqsim.explore.report import VERDICTS, Bounds, Exploration, Outcome
-from emqsim.explore.space import UNIT, Space
+from emqsim.explore.space import UNIT, Space, State
 from emqsim.queue import Queue
 
 _BETWEEN_LOOKS = 64
@@ -51,7 +51,10 @@ _BETWEEN_LOOKS = 64
 
 _LOW = 2**32 - 1
 
-_KEPT = 2_000_000
+_TIME = 0
+"""The number of the step that is no call."""
+
+_KEPT = 1_000_000
 """How many results of calls are kept, at most, before they are forgotten and made again."""
 
 Result = tuple[int, int] | None
@@ -69,7 +72,7 @@ def explore(
     faults: bool = False,
     without: Iterable[str] = (),
     depth: int | None = None,
-    time_limit_s: float | None = None,
+    time_limit: float | None = None,
     rules: Rules | None = None,
     properties: Sequence[Property] = (),
 ) -> Exploration:
@@ -77,7 +80,7 @@ def explore(
 
     `max_claims` bounds the tokens of a job; `max_attempts` is what workers say in a retry. With `faults` rows and
     set entries vanish, and somebody outside locks a job. `without` names methods or transitions that nobody
-    calls. `depth` bounds the steps of a program, `time_limit_s` the seconds; Ctrl-C ends the search as well, and
+    calls. `depth` bounds the steps of a program, `time_limit` the seconds; Ctrl-C ends the search as well, and
     each time what was covered is reported. `rules` replace those of the dialect; `properties` are asked beside
     the built-in ones.
 
@@ -95,8 +98,8 @@ def explore(
         )
     if depth is not None:
         guards.count(depth, "depth", 0)
-    if time_limit_s is not None and not time_limit_s > 0:
-        raise ValueError(f"time_limit_s must be above 0, not {time_limit_s!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit must be above 0, not {time_limit!r}")
     for each in properties:
         if not isinstance(each, Property):
             raise TypeError(f"properties must be made with always, sometimes or eventually, not {each!r}")
@@ -116,7 +119,7 @@ def explore(
     collects = gc.isenabled()
     gc.disable()
     try:
-        stopped = search.run(depth, None if time_limit_s is None else started + time_limit_s)
+        stopped = search.run(depth, None if time_limit is None else started + time_limit)
     finally:
         if collects:
             gc.enable()
@@ -189,10 +192,12 @@ class _Search:
         self.ways = array("I")
         """The number of the call by which a state was found."""
         self.calls: list[Call] = []
+        self.methods: list[Any] = []
+        """The method of the queue behind each call; `None` for the passing of time."""
         self.numbers: dict[Call, int] = {}
         self.plans: dict[tuple[int, int], list[int]] = {}
         self.lessons: list[tuple[Call, Hashable]] = [(Call(""), None)]
-        self.lesson_numbers: dict[tuple[Call, Hashable], int] = {}
+        self.lesson_numbers: dict[tuple[int, Hashable], int] = {}
         self.learnt: dict[int, tuple[int, str | None]] = {}
         self.results: dict[int, dict[int, Result]] = {}
         self.kept = 0
@@ -205,6 +210,7 @@ class _Search:
         self.own = {kind: [each for each in properties if each.kind is kind] for kind in Kind}
         self.verdicts: list[_Verdict] = []
         """On each of the machine's states."""
+        self.by_shape: dict[tuple[Any, ...], _Verdict] = {}
         self.counts: dict[str, int] = {}
         self.first: dict[str, tuple[int, int | None]] = {}
         """Where a property was first broken: a state, and the call in it that did it, if it was one."""
@@ -214,7 +220,7 @@ class _Search:
         self.happened: dict[str, int] = {}
         self._number(Call(TIME))
         machine, _ = self.space.read()
-        self._judge()
+        self._judge(self.space.states[machine])
         self._add(machine << 32 | self._know((Known(),) * len(callers.job_ids)), 0, 0)
 
     def run(self, depth_limit: int | None, until: float | None) -> str:
@@ -270,6 +276,7 @@ class _Search:
         if number is None:
             number = self.numbers[call] = len(self.calls)
             self.calls.append(call)
+            self.methods.append(getattr(self.queue, call.method, None))
         return number
 
     def _know(self, known: Knowledge) -> int:
@@ -287,12 +294,12 @@ class _Search:
         learned = self.learnt[known_number << 32 | lesson] = self._know(after), broken
         return learned
 
-    def _lesson(self, call: Call, seen: Hashable) -> int:
-        number = self.lesson_numbers.get((call, seen))
-        if number is None:
-            number = self.lesson_numbers[call, seen] = len(self.lessons)
-            self.lessons.append((call, seen))
-        return number
+    def _lesson(self, number: int, seen: Hashable) -> int:
+        lesson = self.lesson_numbers.get((number, seen))
+        if lesson is None:
+            lesson = self.lesson_numbers[number, seen] = len(self.lessons)
+            self.lessons.append((self.calls[number], seen))
+        return lesson
 
     def _results(self, machine: int, numbers: list[int], at: int) -> dict[int, Result]:
         """What each call does in a state of the machine; those not made in it before are made."""
@@ -306,25 +313,25 @@ class _Search:
         if missing:
             self.space.enter(machine)
             for number in missing:
-                results[number] = self._make(self.calls[number], number, machine, at)
-                self.space.restore()
+                results[number] = self._make(number, machine, at)
             self.made += len(missing)
             self.kept += len(missing)
         return results
 
-    def _make(self, call: Call, number: int, machine: int, at: int) -> Result:
-        """Make a call on the model."""
-        space = self.space
+    def _make(self, number: int, machine: int, at: int) -> Result:
+        """Make a call on the model, in the state that was entered, and come back to it."""
+        space, call = self.space, self.calls[number]
         answer = None
-        if call.method == TIME:
+        if number == _TIME:
             space.pass_next_deadline()
         else:
             try:
-                answer = getattr(self.queue, call.method)(*call.args)
+                answer = self.methods[number](*call.args)
             except QueueError as refused:
                 self.refused.add((call.method, refused.wire))
                 if space.changed():
                     self._break("refusal_changed", at, number)
+                    space.restore()
                 return None
             self.answered.add(call.method)
             if not space.changed():
@@ -333,29 +340,42 @@ class _Search:
                 claimed.token > self.callers.max_claims for claimed in served(answer)
             ):
                 self.claims_cut = True
+                space.restore()
                 return None
         to, new = space.read()
-        before, after = space.states[machine], space.states[to]
+        before, after = space.states[machine].jobs, space.states[to].jobs
         still_open = self.open_moves.get(METHODS.get(call.method, ""))
         if still_open:
-            still_open[:] = [move for move in still_open if not made_by(move, before.jobs, after.jobs)]
+            still_open[:] = [move for move in still_open if not made_by(move, before, after)]
         if new:
-            self._judge()
-        space.turn_back()
+            self._judge(space.states[to])
+        if number == _TIME:
+            space.turn_back()
+        space.restore()
         lesson = LESSONS.get(call.method)
-        if lesson is None:
-            return to, 0
-        return to, self._lesson(call, lesson.seen(answer, before.jobs, after.jobs))
+        return to, 0 if lesson is None else self._lesson(number, lesson.seen(answer, before, after))
 
-    def _judge(self) -> None:
-        """Ask of the state that the queue is in, new among the machine's, what it breaks; then let all deadlines
-        pass and a faithful worker do what there is to do, and ask what does not hold even then."""
+    def _judge(self, state: State) -> None:
+        """Ask of the state that the queue is in, new among the machine's, what it breaks, and what does not hold
+        even after a while. Only a property of one's own can tell deadlines apart that are in another order."""
+        queue = self.queue
+        shape = None if any(self.own.values()) else state.shape
+        verdict = self.by_shape.get(shape) if shape is not None else None
+        if verdict is None:
+            broken = [violation.name for violation in queue.violations()]
+            broken += [each.name for each in self.own[Kind.ALWAYS] if not each.holds(queue)]
+            for each in self.own[Kind.SOMETIMES]:
+                if each.holds(queue):
+                    self.happened[each.name] = self.happened.get(each.name, 0) + 1
+            verdict = _Verdict(tuple(broken), *self._wind_up())
+            if shape is not None:
+                self.by_shape[shape] = verdict
+        self.verdicts.append(verdict)
+
+    def _wind_up(self) -> tuple[tuple[bool, ...], bool, tuple[str, ...]]:
+        """Let all deadlines pass, hand over what lapsed and what is due, and let a faithful worker claim and
+        complete all that waits: the last three parts of the verdict."""
         queue, job_ids = self.queue, self.callers.job_ids
-        broken = [violation.name for violation in queue.violations()]
-        broken += [each.name for each in self.own[Kind.ALWAYS] if not each.holds(queue)]
-        for each in self.own[Kind.SOMETIMES]:
-            if each.holds(queue):
-                self.happened[each.name] = self.happened.get(each.name, 0) + 1
         queue.resume()
         queue.clock.advance(ms=2 * len(job_ids) * UNIT)
         queue.promote(2 * len(job_ids))
@@ -370,15 +390,10 @@ class _Search:
                 completed.add(claimed.job_id)
         machine = queue._machine
         at_rest = not (machine.pending or machine.active or machine.sets["schedule"])
-        self.verdicts.append(
-            _Verdict(
-                tuple(broken),
-                tuple([at_rest and (each in completed or each in machine.sets["dead"]) for each in job_ids]),
-                at_rest,
-                tuple([each.name for each in self.own[Kind.EVENTUALLY] if not each.holds(queue)]),
-            )
-        )
+        ended = tuple([at_rest and (each in completed or each in machine.sets["dead"]) for each in job_ids])
+        never = tuple([each.name for each in self.own[Kind.EVENTUALLY] if not each.holds(queue)])
         self.space.turn_back()
+        return ended, at_rest, never
 
     def _add(self, key: int, at: int, number: int) -> None:
         """A new state, found by a call in the state `at`; count what it breaks."""

@@ -22,6 +22,9 @@ UNIT = 1000
 
 PAYLOAD = b"x"
 
+_KEPT = 500_000
+"""How many states, as they were read off, are kept with their numbers before they are forgotten."""
+
 
 class Job(NamedTuple):
     """Where one job is and what is in its row."""
@@ -52,6 +55,13 @@ class State(NamedTuple):
     def to_come(self) -> int:
         """How many deadlines have not passed."""
         return int(max((at for job in self.jobs for at in (job.active, job.schedule) if at), default=0))
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The state without its deadlines."""
+        return self.paused, *[
+            (job.pending, job.active is None, job.schedule is None, job.dead, job.row) for job in self.jobs
+        ]
 
 
 class _Order(list[Any]):
@@ -114,6 +124,7 @@ class Space:
                     "stalled": stalled,
                 }
                 self._rows[job_id] = {name: value for name, value in fields.items() if value is not None}
+        self._machine.counters.clear()
         self.restore()
 
     def restore(self) -> None:
@@ -129,12 +140,12 @@ class Space:
             rows.clear()
             for job_id, row in self._rows.items():
                 rows[job_id] = row.copy()
-        for now, then in ((machine.meta, self._meta), (machine.locks, self._locks)):
-            if now != then:
-                now.clear()
-                now.update(then)
-        machine.counters.clear()
-        machine.events.clear()
+        if machine.meta != self._meta:
+            machine.meta.clear()
+            machine.meta.update(self._meta)
+        if machine.locks != self._locks:
+            machine.locks.clear()
+            machine.locks.update(self._locks)
 
     def changed(self) -> bool:
         """Whether the queue is in another state than the one that was entered last."""
@@ -190,6 +201,8 @@ class Space:
         if number is None:
             number = self._numbers[state] = len(self.states)
             self.states.append(state)
+        if len(self._seen) >= _KEPT:
+            self._seen.clear()
         self._seen[raw] = number
         return number, new
 
