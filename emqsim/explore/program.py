@@ -14,11 +14,11 @@ LEASE_MS = 60_000
 """How far a deadline lies behind the one before it, where nothing has to come between them."""
 
 
-def replayed(explored: Queue, path: Sequence[Call], note: str) -> Program:
-    """The program of a path, as a trace with its answers."""
+def replayed(explored: Queue, path: Sequence[Call], note: str, *, hangs: bool = False) -> Program:
+    """The program of a path, as a trace with its answers; where the last call hangs, it is not made."""
     queue = Queue(explored.name, clock=VirtualClock(), dialect=explored.dialect, rules=explored.rules)
     program = Program(queue=queue.name, dialect=queue.dialect, note=note)
-    for call in path:
+    for left, call in zip(range(len(path))[::-1], path, strict=True):
         ahead = _to_come(queue)
         if call.method == TIME:
             queue.clock.set(now_ms=ahead[0])
@@ -28,7 +28,7 @@ def replayed(explored: Queue, path: Sequence[Call], note: str) -> Program:
             earlier = [queue.clock.now_ms, *ahead][args[call.term] // UNIT]
             later = min((at for at in ahead if at > earlier), default=earlier + 2 * LEASE_MS)
             args[call.term] = (earlier + later) // 2 - queue.clock.now_ms
-        answer = perform(queue, call.method, args)
+        answer = None if hangs and not left else perform(queue, call.method, args)
         program.steps.append(Step(queue.clock.now_us, call.method, tuple(args), answer))
     return program
 
@@ -43,7 +43,7 @@ def shown(program: Program) -> Iterator[str]:
     """The program for people, a step a line: how much time has passed, the call, the answer."""
     start = program.steps[0].now_us if program.steps else 0
     for step in program.steps:
-        ((word, value),) = (step.answer or {"": ""}).items()
+        ((word, value),) = (step.answer or {"": "…"}).items()
         answer = f"refused: {value}" if word == "refused" else _answer(value)
         yield f"{(step.now_us - start) / 1e6:>6g} s  {step}  → {answer}"
 

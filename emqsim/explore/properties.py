@@ -51,10 +51,12 @@ def eventually(name: str, holds: Callable[[Queue], object], says: str = "") -> P
     return Property(Kind.EVENTUALLY, name, holds, says)
 
 
+RETURNS = "returns"
 HISTORY = {
     "settled_twice": "a token settles a claim once at most",
     "attempts_fell": "attempts never falls: each token of a job is above all earlier ones",
     "refusal_changed": "a refusal changes nothing",
+    RETURNS: "every call returns",
 }
 """What has to hold of each call, always, by the name of the violation."""
 

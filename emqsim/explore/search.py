@@ -36,6 +36,7 @@ from emqsim.explore.properties import (
     ENDS,
     EVENTUALLY,
     LOST,
+    RETURNS,
     Kind,
     Property,
     made_by,
@@ -44,6 +45,7 @@ from emqsim.explore.properties import (
 )
 from emqsim.explore.report import VERDICTS, Bounds, Exploration, Outcome
 from emqsim.explore.space import UNIT, Space, State
+from emqsim.explore.watch import DoesNotReturn, Watch
 from emqsim.queue import Queue
 
 _BETWEEN_LOOKS = 64
@@ -119,7 +121,8 @@ def explore(
     collects = gc.isenabled()
     gc.disable()
     try:
-        stopped = search.run(depth, None if time_limit is None else started + time_limit)
+        with search.watch:
+            stopped = search.run(depth, None if time_limit is None else started + time_limit)
     finally:
         if collects:
             gc.enable()
@@ -202,7 +205,10 @@ class _Search:
         self.results: dict[int, dict[int, Result]] = {}
         self.kept = 0
         self.made = self.transitions = self.depth = 0
-        self.claims_cut = False
+        self.claims_cut = self.hangs = False
+        self.finishes = True
+        """Whether sweeps and a faithful worker have come to an end each time; once they have not, no more is tried."""
+        self.watch = Watch()
         self.draws = len(callers.job_ids) == 1
         self.place_of: dict[int, str] = {}
         self.places: dict[str, bool] = {}
@@ -237,6 +243,8 @@ class _Search:
                 if until is not None and at % _BETWEEN_LOOKS == 0 and time.perf_counter() > until:
                     return "the time limit"
                 self._expand(at)
+                if self.hangs:
+                    return "a call that does not return"
                 at += 1
         except KeyboardInterrupt:
             return "Ctrl-C"
@@ -314,7 +322,6 @@ class _Search:
             self.space.enter(machine)
             for number in missing:
                 results[number] = self._make(number, machine, at)
-            self.made += len(missing)
             self.kept += len(missing)
         return results
 
@@ -326,12 +333,20 @@ class _Search:
             space.pass_next_deadline()
         else:
             try:
+                self.watch.call = self.made = self.made + 1
                 answer = self.methods[number](*call.args)
+                self.watch.call = 0
             except QueueError as refused:
+                self.watch.call = 0
                 self.refused.add((call.method, refused.wire))
                 if space.changed():
                     self._break("refusal_changed", at, number)
                     space.restore()
+                return None
+            except DoesNotReturn:
+                self.watch.call, self.hangs = 0, True
+                self._break(RETURNS, at, number)
+                space.restore()
                 return None
             self.answered.add(call.method)
             if not space.changed():
@@ -376,11 +391,28 @@ class _Search:
         """Let all deadlines pass, hand over what lapsed and what is due, and let a faithful worker claim and
         complete all that waits: the last three parts of the verdict."""
         queue, job_ids = self.queue, self.callers.job_ids
+        completed: set[str] = set()
+        if self.finishes:
+            self.watch.call = -len(self.verdicts) - 1
+            try:
+                self._finish(completed)
+            except DoesNotReturn:
+                self.finishes = False
+            self.watch.call = 0
+        machine = queue._machine
+        at_rest = not (machine.pending or machine.active or machine.sets["schedule"])
+        ended = tuple([at_rest and (each in completed or each in machine.sets["dead"]) for each in job_ids])
+        never = tuple([each.name for each in self.own[Kind.EVENTUALLY] if not each.holds(queue)])
+        self.space.turn_back()
+        return ended, at_rest, never
+
+    def _finish(self, completed: set[str]) -> None:
+        """What sweeps and a faithful worker do, when all deadlines have passed."""
+        queue, job_ids = self.queue, self.callers.job_ids
         queue.resume()
         queue.clock.advance(ms=2 * len(job_ids) * UNIT)
         queue.promote(2 * len(job_ids))
         queue.reap()
-        completed = set()
         for _ in range(4 * len(job_ids)):
             claimed = queue.claim(UNIT)
             if claimed is None:
@@ -388,12 +420,6 @@ class _Search:
             with suppress(QueueError):
                 queue.complete(claimed.job_id, claimed.token)
                 completed.add(claimed.job_id)
-        machine = queue._machine
-        at_rest = not (machine.pending or machine.active or machine.sets["schedule"])
-        ended = tuple([at_rest and (each in completed or each in machine.sets["dead"]) for each in job_ids])
-        never = tuple([each.name for each in self.own[Kind.EVENTUALLY] if not each.holds(queue)])
-        self.space.turn_back()
-        return ended, at_rest, never
 
     def _add(self, key: int, at: int, number: int) -> None:
         """A new state, found by a call in the state `at`; count what it breaks."""
@@ -451,13 +477,14 @@ class _Search:
                 count, program = self.counts.get(name, 0), None
                 if count:
                     path = self._path(*self.first[name])
-                    program = replayed(self.queue, path, f"{name}: {words}" if words else name)
+                    note = f"{name}: {words}" if words else name
+                    program = replayed(self.queue, path, note, hangs=name == RETURNS)
                 verdict = fails if count else holds if exhaustive else so_far
                 yield Outcome(kind, name, words, verdict, count, program)
         fails, so_far, happens = VERDICTS[Kind.SOMETIMES]
         for name, words, times in self._sometimes():
             verdict = happens if times else fails if exhaustive else so_far
-            yield Outcome(Kind.SOMETIMES, name, words, verdict, times, None)
+            yield Outcome(Kind.SOMETIMES, name, words, verdict, int(times), None)
 
     def _sometimes(self) -> Iterator[tuple[str, str, int]]:
         """Each thing that has to happen: its name, in words, and whether it did."""
