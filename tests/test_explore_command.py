@@ -231,3 +231,19 @@ def test_the_lines_in_the_findings_are_those_of_the_fixes():
 def test_the_example_of_the_findings_runs():
     (block,) = re.findall(r"```python\n(.*?)```", FINDINGS, re.S)
     exec(compile(block, "findings", "exec"), {})
+
+
+def test_ctrl_c_ends_with_the_report_of_what_was_covered(capsys, monkeypatch):
+    plain, made = Queue.claim, []
+
+    def claim(queue, lease_ms):
+        made.append(lease_ms)
+        if len(made) == 500:
+            raise KeyboardInterrupt
+        return plain(queue, lease_ms)
+
+    monkeypatch.setattr(Queue, "claim", claim)
+    assert main(["explore", "--clients", "late"]) == 130
+    out = capsys.readouterr().out
+    assert "NOT exhaustive, stopped by Ctrl-C" in out
+    assert "always: broken        in_two_sets" in out

@@ -7,12 +7,12 @@ import json
 import math
 
 from emqsim import trace
-from emqsim.cli import CONFORMS, DIVERGES
+from emqsim.cli import CONFORMS, DIVERGES, INTERRUPTED
 from emqsim.dialect import Dialect
 from emqsim.explore.clients import Clients
 from emqsim.explore.fixes import FIXES, fixed_rules
 from emqsim.explore.graph import suffix
-from emqsim.explore.search import explore
+from emqsim.explore.search import CTRL_C, explore
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Explore and report: 0 where everything holds, 1 where a property is broken or never happens."""
+    """Explore and report: 0 where everything holds, 1 where a property is broken or never happens, 130 where
+    Ctrl-C ended the search (what was covered is reported all the same)."""
     if options.graph is not None:
         suffix(options.graph)
         if options.jobs != 1:
@@ -74,6 +75,8 @@ def main(options: argparse.Namespace) -> int:
         found.graph.write(options.graph)
     if options.trace is not None:
         trace.write(options.trace, found.programs)
+    if found.stopped == CTRL_C:
+        return INTERRUPTED
     return CONFORMS if found.holds else DIVERGES
 
 

@@ -51,6 +51,8 @@ from emqsim.queue import Queue
 _BETWEEN_LOOKS = 64
 """How many states are explored between two looks at the time limit."""
 
+CTRL_C = "Ctrl-C"
+
 _LOW = 2**32 - 1
 
 _TIME = 0
@@ -247,7 +249,7 @@ class _Search:
                     return "a call that does not return"
                 at += 1
         except KeyboardInterrupt:
-            return "Ctrl-C"
+            return CTRL_C
         return ""
 
     def _expand(self, at: int) -> None:
