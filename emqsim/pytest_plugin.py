@@ -39,7 +39,7 @@ TIMELINES = 5
 Reporting = Generator[None, pytest.TestReport, pytest.TestReport]
 
 _SERVER = pytest.StashKey[Any]()
-"""In the config: a client of the server, where there is one."""
+"""In the config: a client of the server, once it was needed."""
 _QUEUES = pytest.StashKey[dict[str, Host]]()
 """In a test: the queues that were made for it, by the names they were asked for."""
 
@@ -117,31 +117,40 @@ def _check_marker(item: pytest.Item, marker: pytest.Mark) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Start or reach the server, if a test needs one; where there is none, say so in one line."""
-    where = session.config.getoption("--emqsim-server")
+    """Reach the server before the first test, if one needs it: where there is none, that is one line."""
     needed = any("emq_queue_factory" in getattr(item, "fixturenames", ()) for item in session.items)
-    if where == MODEL or not needed or session.config.getoption("collectonly"):
-        return
+    if needed and not session.config.getoption("collectonly"):
+        _client(session.config)
+
+
+def _client(config: pytest.Config) -> Any:
+    """A client of the server, started or reached when first asked for; `None` for the model."""
+    where = config.getoption("--emqsim-server")
+    if where == MODEL:
+        return None
+    if _SERVER not in config.stash:
+        config.stash[_SERVER] = _connect(config, where)
+    return config.stash[_SERVER]
+
+
+def _connect(config: pytest.Config, where: str) -> Any:
+    """A client that has had an answer, closed at the end of the run with the server that was started for it."""
     from emqsim.server import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable, embedded_server
     from emqsim.server.connection import Connection
     from emqsim.server.embedded import make_client
 
     with ExitStack() as stack:
         try:
-            if where == EMBEDDED:
-                client = stack.enter_context(embedded_server()).client()
-            else:
-                client = make_client(
-                    where.replace("valkey", "redis", 1) if where.startswith("valkey") else where
-                )
+            embedded = where == EMBEDDED
+            client = stack.enter_context(embedded_server()).client() if embedded else make_client(where)
+            stack.callback(client.close)
             probe = Connection(client)
             stack.callback(probe.close)
             probe.call("PING")
         except (MissingExtra, ServerUnavailable, OutcomeUnknown, ServerError, ValueError) as failed:
             raise pytest.UsageError(f"--emqsim-server={where}: {failed}") from None
-        stack.callback(client.close)
-        session.config.stash[_SERVER] = client
-        session.config.add_cleanup(stack.pop_all().close)
+        config.add_cleanup(stack.pop_all().close)
+    return client
 
 
 # Fixtures.
@@ -163,7 +172,7 @@ def emq_queue_factory(
     Each has its history on. On a server the name has a prefix of its own, so that tests cannot meet.
     """
     options = _options(request.node)
-    client = request.config.stash.get(_SERVER, None)
+    client = _client(request.config)
     queues = request.node.stash.setdefault(_QUEUES, {})
     prefix = f"emqsim-{secrets.token_hex(8)}-"
 

@@ -166,6 +166,16 @@ def test_no_server_is_started_for_tests_that_need_none(pytester, run):
     run("--emqsim-server=redis://127.0.0.1:1/0").assert_outcomes(passed=1)
 
 
+def test_a_fixture_that_is_asked_for_by_name_is_on_the_server_too(pytester, run, valkey_server):
+    pytester.makepyfile(
+        """
+        def test_it(request):
+            assert type(request.getfixturevalue("emq_queue")).__name__ == "ServerQueue"
+        """
+    )
+    run(f"--emqsim-server={valkey_server.url}").assert_outcomes(passed=1)
+
+
 def test_a_name_is_taken_once(pytester, run):
     pytester.makepyfile("def test_it(emq_queue, emq_queue_factory): emq_queue_factory('queue')")
     result = run()
