@@ -7,8 +7,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
-from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerUnavailable
+from emqsim.server.address import without_password
+from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable
 
 CONFORMS, DIVERGES, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
 """The exit statuses of all commands."""
@@ -22,10 +24,32 @@ COMMANDS = {
 """Each command: the module with its `add_arguments` and `main`, and a line of help."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that repeats no password where it quotes what it was given."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(without_password(message))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(
+    try:
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except KeyboardInterrupt as interrupt:
+        print("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]), file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return COULD_NOT_RUN
+    except (MissingExtra, ServerUnavailable, OutcomeUnknown, ServerError, OSError, ValueError) as failed:
+        print(f"emqsim: {without_password(str(failed))}", file=sys.stderr)
+        return COULD_NOT_RUN
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    parser = _Parser(
         prog="emqsim",
         description="EchoMQ's job queue as an exact model, and the check of scripts against it.",
     )
@@ -36,18 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == called:
             importlib.import_module(module).add_arguments(command)
     options = parser.parse_args(arguments)
-    try:
-        status: int = importlib.import_module(COMMANDS[options.command][0]).main(options)
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return COULD_NOT_RUN
-    except (MissingExtra, ServerUnavailable, OutcomeUnknown, OSError, ValueError) as failed:
-        print(f"emqsim: {failed}", file=sys.stderr)
-        return COULD_NOT_RUN
+    status: int = importlib.import_module(COMMANDS[options.command][0]).main(options)
     return status
 
 

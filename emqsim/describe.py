@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from emqsim import replies
 from emqsim.cli import CONFORMS
@@ -24,16 +25,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lifecycle", action="store_true", help="the life of one job, as a table in Markdown"
     )
+    parser.add_argument(
+        "--export", metavar="DIR", help="write the bundled scripts there, a .lua file each, to start from"
+    )
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print the table, one transition, or the lifecycle."""
+    """Print the table, one transition, or the lifecycle; or write scripts to a folder."""
     if options.lifecycle:
         print(lifecycle_markdown(), end="")
+        return CONFORMS
+    if options.export is not None:
+        names = [*bundled_scripts()] if options.name is None else [*scripts_of(find(options.name))]
+        print(f"{len(export(options.export, names))} scripts written to {options.export}")
         return CONFORMS
     for line in table_text() if options.name is None else transition_text(find(options.name)):
         print(line)
     return CONFORMS
+
+
+def export(folder: str | Path, names: Iterable[str]) -> list[Path]:
+    """Write bundled scripts as `NAME.lua`; a folder that has one of the files already is a `ValueError`."""
+    paths = [Path(folder, f"{name}.lua") for name in names]
+    there = [path.name for path in paths if path.exists()]
+    if there:
+        raise ValueError(f"--export: {folder} has {', '.join(there)} already; nothing was written")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        path.write_text(bundled_scripts()[path.stem], encoding="utf-8", newline="")
+    return paths
 
 
 def find(name: str) -> Transition:

@@ -136,8 +136,8 @@ def _client(config: pytest.Config) -> Any:
 def _connect(config: pytest.Config, where: str) -> Any:
     """A client that has had an answer, closed at the end of the run with the server that was started for it."""
     from emqsim.server import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable, embedded_server
+    from emqsim.server.address import make_client, without_password
     from emqsim.server.connection import Connection
-    from emqsim.server.embedded import make_client
 
     with ExitStack() as stack:
         try:
@@ -148,7 +148,7 @@ def _connect(config: pytest.Config, where: str) -> Any:
             stack.callback(probe.close)
             probe.call("PING")
         except (MissingExtra, ServerUnavailable, OutcomeUnknown, ServerError, ValueError) as failed:
-            raise pytest.UsageError(f"--emqsim-server={where}: {failed}") from None
+            raise pytest.UsageError(f"--emqsim-server={without_password(where)}: {failed}") from None
         config.add_cleanup(stack.pop_all().close)
     return client
 

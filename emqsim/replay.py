@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 from emqsim import Queue, VirtualClock, trace
 from emqsim.cli import CONFORMS, DIVERGES
 from emqsim.dialect import Dialect
+from emqsim.server.errors import OutcomeUnknown
+from emqsim.server.options import server_options, server_settings
 from emqsim.trace import Program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("trace", metavar="TRACE", help="a file of JSON lines, as emqsim check saves them")
-    parser.add_argument(
-        "--server", choices=["embedded"], help="replay on this server too; without it, on the model alone"
-    )
+    server_options(parser, default=None, otherwise="without it, on the model alone")
     parser.add_argument(
         "--scripts", action="append", default=[], metavar="PATH", help="as for emqsim check; for --server"
     )
@@ -47,7 +48,7 @@ def main(options: argparse.Namespace) -> int:
         next(filter(None, (model_difference(p, options.trace) for p in programs)), None),
     )
     if different is None and options.server:
-        where, different = _server_difference(programs, options.scripts)
+        where, different = _server_difference(programs, options)
     if different is not None:
         print("\n".join(different))
         return DIVERGES
@@ -90,23 +91,31 @@ def _changes(recorded: dict[str, Any], changed: dict[str, Any]) -> Iterator[str]
             yield f"    the model  {changed.get(key, 'unchanged')}"
 
 
-def _server_difference(programs: list[Program], paths: list[str]) -> tuple[str, list[str] | None]:
+def _server_difference(programs: list[Program], options: argparse.Namespace) -> tuple[str, list[str] | None]:
     """Which server the programs ran on beside the model, and the first difference, as lines."""
-    from emqsim.check.lockstep import Lockstep, play_steps
+    from emqsim.check.divergence import Stopped
+    from emqsim.check.ground import ground
+    from emqsim.check.lockstep import Lockstep
+    from emqsim.check.play import from_steps
     from emqsim.check.show import divergence_text
     from emqsim.server import embedded_server
-    from emqsim.sources import load_scripts
+    from emqsim.sources import load_all
 
-    scripts: dict[str, str] = {}
-    for path in paths:
-        scripts |= load_scripts(path)
-    with embedded_server() as server:
-        where = f"the model and {server.version}"
+    scripts = load_all(options.scripts)
+    with ExitStack() as stack:
+        server = options.server
+        if server == "embedded":
+            server = stack.enter_context(embedded_server())
         for program in programs:
-            lockstep = Lockstep(server.client(), program.dialect, scripts, name=program.queue)
-            play = play_steps(program.steps, program.dialect, name=program.queue)
-            if lockstep.first_difference(play) is not None:
-                found = lockstep.explain(play)
-                if found is not None:
-                    return where, list(divergence_text(found))
+            place = stack.enter_context(ground(server, name=program.queue, **server_settings(options)))
+            where = f"the model and {place.version}"
+            lockstep = Lockstep(place, program.dialect, scripts)
+            try:
+                trial = lockstep.run(from_steps(program.steps))
+                if trial.difference is not None:
+                    return where, list(divergence_text(lockstep.explain(trial)))
+            except Stopped as stopped:
+                raise OutcomeUnknown(f"{stopped}; in step {len(stopped.program.steps)}") from None
+            finally:
+                lockstep.close()
     return where, None

@@ -7,14 +7,32 @@ import json
 import shlex
 import sys
 
-from emqsim.check.run import EXAMPLES, STEPS, check
+from emqsim.check.run import CLOCKS, EXAMPLES, STEPS, check
 from emqsim.check.show import report_json, report_text
-from emqsim.cli import CONFORMS, DIVERGES
+from emqsim.cli import CONFORMS, COULD_NOT_RUN, DIVERGES
 from emqsim.dialect import Dialect
-from emqsim.sources import load_scripts
+from emqsim.server.address import without_password
+from emqsim.server.options import EMBEDDED, TIMEOUT_S, server_options, server_settings
+from emqsim.sources import load_all
 
 FOLDER = ".emqsim"
 """Where divergences are saved, in the working directory."""
+
+
+DEFAULTS = {
+    "examples": EXAMPLES,
+    "steps": STEPS,
+    "clock": "virtual",
+    "server": EMBEDDED,
+    "timeout": TIMEOUT_S,
+}
+"""Options that a run is made the same by, if they are not these."""
+
+REACH_OF_OURS = (
+    "on a server that is not ours: keys of queues named emqsim-… are written, and deleted at the end"
+)
+REACH = f"""{REACH_OF_OURS}
+your scripts run there too: one that hard-codes the name of a key can write elsewhere, and no check can undo that"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="a .lua file named after its script, or a folder of them; may be given more than once",
+        help="a .lua file named after its script, an Elixir source with Script.new(:name, …), or a folder of "
+        "either; may be given more than once",
     )
     parser.add_argument(
         "--dialect",
@@ -41,16 +60,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit", type=float, metavar="S", help="seconds after which no program is begun"
     )
+    parser.add_argument(
+        "--clock",
+        choices=list(CLOCKS),
+        default="virtual",
+        help="virtual (default): scripts read a clock of ours; server: they run byte for byte on the server's time",
+    )
+    server_options(parser, default=EMBEDDED, otherwise=f"default {EMBEDDED}")
+    parser.add_argument("--emit-test", metavar="FILE", help="write a divergence as a test for pytest")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
 
 
 def main(options: argparse.Namespace) -> int:
     """Run the check, print its report; 0 conforms, 1 diverges."""
-    scripts: dict[str, str] = {}
-    for path in options.scripts:
-        scripts |= load_scripts(path)
+    scripts = load_all(options.scripts)
     progress = _progress if sys.stderr.isatty() else None
+    if options.server != EMBEDDED:
+        print(REACH if scripts else REACH_OF_OURS, file=sys.stderr)
     report = check(
+        server=options.server,
         scripts=scripts,
         dialect=options.dialect,
         examples=options.examples,
@@ -59,6 +87,9 @@ def main(options: argparse.Namespace) -> int:
         time_limit=options.time_limit,
         folder=FOLDER,
         progress=progress,
+        clock=options.clock,
+        emit_test=options.emit_test,
+        **server_settings(options),
     )
     if progress:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
@@ -67,6 +98,8 @@ def main(options: argparse.Namespace) -> int:
     else:
         for line in report_text(report, _again(options, report.seed)):
             print(line)
+    if report.failure is not None:
+        return COULD_NOT_RUN
     return CONFORMS if report.conforms else DIVERGES
 
 
@@ -82,7 +115,9 @@ def _again(options: argparse.Namespace, seed: int) -> str:
         words += ["--scripts", path]
     if options.dialect:
         words += ["--dialect", options.dialect]
-    for name, default in (("examples", EXAMPLES), ("steps", STEPS)):
+    for name, default in DEFAULTS.items():
         if getattr(options, name) != default:
-            words += [f"--{name}", str(getattr(options, name))]
+            words += [f"--{name}", without_password(str(getattr(options, name)))]
+    if options.allow_non_empty:
+        words.append("--allow-non-empty")
     return shlex.join([*words, "--seed", str(seed)])

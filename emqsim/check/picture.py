@@ -7,6 +7,7 @@ them differently. The known fields of a hash come in a fixed order, others as th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 from struct import pack
 
@@ -72,6 +73,15 @@ def picture(m: Machine) -> tuple[list[bytes], bytes]:
     for dedup_id, job_id in m.parked.items():
         add(b"sde:" + dedup_id.encode(), _put(job_id.encode()))
     return keys, b"".join(out)
+
+
+def names(job_ids: Iterable[str], dedup_ids: Iterable[str]) -> list[bytes]:
+    """Every key that a queue can have with these jobs and dedup ids, as the script takes them."""
+    whole = [key for _, key in (*_SETS, *_METRICS)] + [b"hmeta"]
+    for job_id in job_ids:
+        row = b"job:" + job_id.encode()
+        whole += [b"h" + row, b"l%b:logs" % row, b"s%b:lock" % row]
+    return whole + [b"sde:" + dedup_id.encode() for dedup_id in dedup_ids]
 
 
 def _hash(fields: dict[str, bytes]) -> bytes:

@@ -40,9 +40,33 @@ _TEXTS: tuple[bytes, ...] = (
     b"7" * 1000,
     b'"\\/\x7f',
 )
-_LEASES = (10, 1, 1000, 30_000, 2, 11, 2**53, 2**63 - 1)
-_DELAYS = (10, 0, 1, 1000, 2, 11, 2**60 + 1, 2**63 - 1)
-_ANY_DELAYS = (*_DELAYS, -1, -10, -(2**40), -(2**63))
+
+
+class Pools(NamedTuple):
+    """The times that programs choose from, in ms; the first is the plain one."""
+
+    leases: tuple[int, ...]
+    delays: tuple[int, ...]
+    moments: tuple[int, ...]
+    """From now on."""
+    waits: bool
+    """Whether time passes where a program says so."""
+
+
+_ANY_DELAYS = (-1, -10, -(2**40), -(2**63))
+_ANY_MOMENTS = (0, -5, 2**60 + 1, 2**63 - 1, -(2**63))
+
+VIRTUAL = Pools(
+    leases=(10, 1, 1000, 30_000, 2, 11, 2**53, 2**63 - 1),
+    delays=(10, 0, 1, 1000, 2, 11, 2**60 + 1, 2**63 - 1),
+    moments=(10, 0, 1, -1, 1000),
+    waits=True,
+)
+"""Where the clock goes as the program says."""
+
+SERVER = Pools(leases=(2, 1, 3), delays=(2, 0, 1, 3), moments=(2, 0, 1, -1, 3), waits=False)
+"""Where the clock is the server's own: short times, that pass while the steps run."""
+
 _COUNTS = (1, 2, 3, 100, 101, 10_000, 2**53)
 _LIMITS = (100, 1, 2, 3, 99, 101, 2**53)
 _MAX_ATTEMPTS = (3, 1, 2, 0, 4, -1, 2**60)
@@ -65,8 +89,9 @@ def pick(choices: Sequence[Any], byte: int) -> Any:
 class Scene:
     """The model while a program is made, and what its actors remember."""
 
-    def __init__(self, queue: Recorder) -> None:
+    def __init__(self, queue: Recorder, pools: Pools = VIRTUAL) -> None:
         self.queue = queue
+        self.pools = pools
         self.tokens: dict[str, list[int]] = {}
         self.seen: dict[str, None] = {}
 
@@ -126,9 +151,7 @@ class Scene:
     def moment(self, byte: int) -> int:
         """A time to fall due at, around now, or far from it."""
         now = self.queue.clock.now_ms
-        return int(
-            pick((now + 10, now, now + 1, now - 1, now + 1000, 0, -5, 2**60 + 1, 2**63 - 1, -(2**63)), byte)
-        )
+        return int(pick((*(now + offset for offset in self.pools.moments), *_ANY_MOMENTS), byte))
 
     def deadlines(self) -> list[float]:
         """The scores of active and schedule, in order."""
@@ -137,7 +160,7 @@ class Scene:
 
     def wait(self, kind: int, amount: int) -> None:
         """Let time pass, or step back."""
-        if kind < 128:
+        if kind < 128 or not self.pools.waits:
             return
         clock = self.queue.clock
         now_us = clock.now_us
@@ -186,13 +209,14 @@ class Action(NamedTuple):
     bulk: int = 0
 
 
-def _settle(*pools: Sequence[Any]) -> Maker:
-    """A call with a job, its token and a choice for each pool (all of one byte)."""
+def _settle(*pools: str | Sequence[Any]) -> Maker:
+    """A call with a job, its token and a choice for each pool (all of one byte); leases and delays by name."""
 
     def make(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
         job_id = scene.job(a, "active")
         args, rest = [], c
-        for pool in pools:
+        for each in pools:
+            pool = _times(scene.pools, each) if isinstance(each, str) else each
             args.append(pool[rest % len(pool)])
             rest //= len(pool)
         return (job_id, scene.token(job_id, b), *args)
@@ -200,11 +224,15 @@ def _settle(*pools: Sequence[Any]) -> Maker:
     return make
 
 
+def _times(pools: Pools, name: str) -> Sequence[int]:
+    return pools.leases if name == "leases" else pools.delays + _ANY_DELAYS
+
+
 def _held(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
     jobs = [scene.job((a + index * 37) % 256, "active") for index in range(b % 5)]
     return [
         (job_id, scene.token(job_id, (b * (index + 3)) % 256)) for index, job_id in enumerate(jobs)
-    ], pick(_LEASES, c)
+    ], pick(scene.pools.leases, c)
 
 
 def _pairs(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
@@ -223,15 +251,17 @@ def _delay_until(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
 
 ACTIONS = (
     Action("enqueue", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b)), 12, 12, 12, 8),
-    Action("enqueue_in", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), pick(_DELAYS, c)), 5, 2, 6, 3),
+    Action(
+        "enqueue_in", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), pick(s.pools.delays, c)), 5, 2, 6, 3
+    ),
     Action("enqueue_at", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), s.moment(c)), 5, 1, 4, 2),
     Action("enqueue_many", _pairs, 2, 2, 2, 2),
     Action("enqueue_many", _bulk, 0, 0, 0, 0, 12),
-    Action("claim", lambda s, a, b, c: (pick(_LEASES, a),), 16, 20, 16, 8, 2),
-    Action("claim_batch", lambda s, a, b, c: (pick(_COUNTS, a), pick(_LEASES, b)), 4, 4, 4, 2),
+    Action("claim", lambda s, a, b, c: (pick(s.pools.leases, a),), 16, 20, 16, 8, 2),
+    Action("claim_batch", lambda s, a, b, c: (pick(_COUNTS, a), pick(s.pools.leases, b)), 4, 4, 4, 2),
     Action(
         "claim_batch",
-        lambda s, a, b, c: (pick((120, 101, 100, 99, 1000), a), pick(_LEASES, b)),
+        lambda s, a, b, c: (pick((120, 101, 100, 99, 1000), a), pick(s.pools.leases, b)),
         0,
         0,
         0,
@@ -239,13 +269,13 @@ ACTIONS = (
         30,
     ),
     Action("complete", _settle(), 11, 14, 5, 3, 2),
-    Action("retry", _settle(_ANY_DELAYS, _MAX_ATTEMPTS, (b"boom", b"", b"\xff")), 11, 14, 5, 6, 2),
-    Action("delay", _settle(_ANY_DELAYS), 4, 4, 3, 1, 1),
+    Action("retry", _settle("delays", _MAX_ATTEMPTS, (b"boom", b"", b"\xff")), 11, 14, 5, 6, 2),
+    Action("delay", _settle("delays"), 4, 4, 3, 1, 1),
     Action("delay_until", _delay_until, 3, 3, 2, 1),
     Action("promote", lambda s, a, b, c: (pick(_LIMITS, a),), 8, 5, 16, 2, 8),
     Action("reap", lambda s, a, b, c: (), 7, 4, 12, 2, 30),
     Action("sweep_stalled", lambda s, a, b, c: (pick(_MAX_STALLED, a), pick(_LIMITS, b)), 7, 3, 14, 4, 8),
-    Action("extend_lock", _settle(_LEASES), 7, 7, 5, 1, 1),
+    Action("extend_lock", _settle("leases"), 7, 7, 5, 1, 1),
     Action("extend_locks", _held, 3, 3, 2, 1, 1),
     Action("reprocess_job", lambda s, a, b, c: (s.job(a, "dead"),), 6, 2, 3, 9, 1),
     Action("pause", lambda s, a, b, c: (), 2, 0, 0, 7, 3),

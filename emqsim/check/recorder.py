@@ -12,6 +12,7 @@ from emqsim.machine import READS, Machine
 from emqsim.operation import Operation
 from emqsim.replies import UnexpectedReply
 from emqsim.server.errors import ServerError
+from emqsim.trace import perform
 
 Outcome = tuple[str, Any]
 """How an operation ended: `ok`, `refused` or `error`, and with what."""
@@ -45,6 +46,14 @@ class Recorder(Queue):
     def machine(self) -> Machine:
         """The state under the calls."""
         return self._machine
+
+    def foreseen(self, call: str, args: tuple[Any, ...]) -> list[Sent]:
+        """The operations that a call would come down to now. Nothing changes."""
+        twin = Recorder(self.name, self.dialect, rules=self._rules)
+        twin.clock.set(now_us=self.clock.now_us)
+        twin._machine = self._machine.copy(twin.clock)
+        perform(twin, call, args)
+        return twin.sent
 
     def _run(self, operation: Operation, *args: Any) -> Any:
         if operation.name in READS:

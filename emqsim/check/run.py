@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from hashlib import sha1
 from pathlib import Path
-from secrets import randbelow
+from secrets import randbelow, token_hex
 
 from emqsim import guards, trace
-from emqsim.check.coverage import Coverage
-from emqsim.check.lockstep import Divergence, Lockstep, Play, play_bytes, play_steps
+from emqsim.check.divergence import Divergence, Stopped, Trial
+from emqsim.check.emit import EMITTED, as_test
+from emqsim.check.ground import Ground, ground
+from emqsim.check.lockstep import Lockstep
+from emqsim.check.play import from_bytes, from_steps
 from emqsim.check.programs import length
+from emqsim.check.report import Report
+from emqsim.check.rig import Rig
+from emqsim.check.servertime import ServerTime
 from emqsim.check.shrink import shrink
 from emqsim.dialect import Dialect, Rules
 from emqsim.machine import TRANSITIONS
-from emqsim.server.embedded import EmbeddedServer, embedded_server
-from emqsim.server.errors import MissingExtra
+from emqsim.server.embedded import EmbeddedServer
+from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable
+from emqsim.server.options import TIMEOUT_S
 from emqsim.server.scripts import choose
 
 EXAMPLES, STEPS = 1000, 40
@@ -27,48 +33,30 @@ EXAMPLES, STEPS = 1000, 40
 SHRINK_S = 10.0
 """How long a divergence is made shorter at most."""
 
+CLOCKS: Mapping[str, Callable[[Ground, Dialect, Mapping[str, str], Rules | None], Rig]] = {
+    "virtual": Lockstep,
+    "server": ServerTime,
+}
+"""Whose time the scripts read, and what runs programs on it."""
+
 Progress = Callable[[int, int], None]
 """Told after each program: programs and steps so far."""
-
-
-@dataclass
-class Report:
-    """What a check did and found."""
-
-    dialect: Dialect
-    seed: int
-    server: str = ""
-    yours: list[str] = field(default_factory=list)
-    """Names of the given scripts that were checked."""
-    bundled: list[str] = field(default_factory=list)
-    """Names of the bundled scripts that stood in for those not given."""
-    ignored: list[str] = field(default_factory=list)
-    """Names given that are no script of the dialect."""
-    programs: int = 0
-    steps: int = 0
-    saved: int = 0
-    """Programs saved by an earlier run that were tried first."""
-    seconds: float = 0.0
-    out_of_time: bool = False
-    coverage: Coverage = field(default_factory=Coverage)
-    divergence: Divergence | None = None
-    trace_path: str | None = None
-
-    @property
-    def conforms(self) -> bool:
-        """Whether the server did what the model does, in every step."""
-        return self.divergence is None
 
 
 class _Diverged(BaseException):
     """A program went another way on the server. Passes through Hypothesis, which would run it again."""
 
-    def __init__(self, program: bytes) -> None:
+    def __init__(self, program: bytes, trial: Trial) -> None:
         self.program = program
+        self.trial = trial
 
 
 class _OutOfTime(BaseException):
     """The time limit has passed."""
+
+
+class _Stopped(BaseException):
+    """A program could not be run to its end."""
 
 
 def check(
@@ -81,75 +69,106 @@ def check(
     time_limit: float | None = None,
     folder: str | Path | None = None,
     progress: Progress | None = None,
+    clock: str = "virtual",
+    allow_non_empty: bool = False,
+    password: str | None = None,
+    timeout: float = TIMEOUT_S,
+    emit_test: str | Path | None = None,
     rules: Rules | None = None,
 ) -> Report:
     """Run random programs on the model and on a server; compare answers and the whole keyspace at every step.
 
-    `server`: `"embedded"`, or a running `EmbeddedServer`. `scripts`: Lua sources by script name, instead of the
-    bundled ones. `dialect`: `wire3` or `wire4`; without it, `wire3` where a script `claim` is given and no
-    `claim2`, else `wire4`. `examples` programs of at most `steps` steps, or `time_limit` seconds. `seed` makes a run
-    the same again. `folder`: where a divergence is saved as a trace, and whose saved ones are tried first.
-    `rules`: the model's, where the scripts are not to behave as the dialect has it.
+    `server`: `"embedded"`, a running `EmbeddedServer`, which is emptied, or the URL of a server that is not ours
+    (`redis rediss valkey valkeys unix`). There every queue has a name made for it, whose keys are deleted at the end,
+    and no command is sent that reaches further; a script that hard-codes the name of a key can. Its database has
+    to be empty, unless `allow_non_empty`; `password` is for a URL that holds none, and an answer is waited for
+    `timeout` seconds.
 
-    Raises `ValueError` for bad arguments and for a script that does not compile, `MissingExtra` without Hypothesis.
+    `scripts`: Lua sources by script name, instead of the bundled ones. `dialect`: `wire3` or `wire4`; without it,
+    `wire3` where a script `claim` is given and no `claim2`, else `wire4`. `clock`: `"virtual"`, read by a prelude of
+    one line, or `"server"`, where the scripts run byte for byte on the server's time. `examples` programs of at most
+    `steps` steps, or `time_limit` seconds. `seed` makes a run on the virtual clock the same again. `folder`: where a
+    divergence is saved as a trace, and whose saved ones are tried first. `emit_test`: a file to write a divergence
+    to as a test for pytest. `rules`: the model's, where the scripts are not to behave as the dialect has it.
+
+    Raises `ValueError` for bad arguments and for a script that does not compile, `MissingExtra` without Hypothesis,
+    `ServerUnavailable`, `ServerError` or `OutcomeUnknown` where the server cannot be used from the start.
     """
     given = dict(scripts or {})
     chosen = _dialect(dialect, given)
+    guards.choice(clock, "clock", tuple(CLOCKS))
     guards.integer(examples, "examples", 1)
     guards.integer(steps, "steps", 1, 10_000)
     if seed is None:
         seed = randbelow(2**32)
     guards.integer(seed, "seed", 0)
-    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
-        raise ValueError(f"time_limit must be a number of seconds above 0, not {time_limit!r}")
-    report = Report(chosen, seed)
+    for name, seconds in (("time_limit", time_limit), ("timeout", timeout)):
+        if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
+            raise ValueError(f"{name} must be a number of seconds above 0, not {seconds!r}")
+    if emit_test is not None:
+        _check_writable(Path(emit_test))
+    report = Report(chosen, seed, clock=clock)
     used = _sort_scripts(given, report)
-    with _running(server) as running:
-        report.server = running.version
-        run = _Run(report, Lockstep(running.client(), chosen, used), time_limit, progress, rules)
+    opened = ground(server, allow_non_empty=allow_non_empty, password=password, timeout=timeout)
+    with opened as place:
+        report.server = place.version
+        rig = CLOCKS[clock](place, chosen, used, rules)
         try:
-            play = run.saved(folder) or run.random(examples, steps)
-        finally:
-            report.seconds = time.monotonic() - run.started
-        if play is not None:
-            report.divergence = run.lockstep.explain(play)
-            if report.divergence is not None and folder is not None:
-                report.trace_path = _save(report, report.divergence, Path(folder))
+            run = _Run(report, rig, time_limit, progress)
+            run.all(folder, examples, steps)
+            report.notes += place.notes()
+        except BaseException as ended:
+            left = rig.close()
+            if left:
+                ended.add_note(f"keys that may stay on the server: {', '.join(left)}")
+            raise
+        report.left = rig.close()
+        found = report.divergence
+        if found is not None:
+            report.failure = found.environment
+            if folder is not None:
+                _save(report, found, Path(folder))
+            if emit_test is not None:
+                _emit(report, found, rig, used, Path(emit_test))
     return report
 
 
 class _Run:
-    def __init__(
-        self,
-        report: Report,
-        lockstep: Lockstep,
-        time_limit: float | None,
-        progress: Progress | None,
-        rules: Rules | None,
-    ) -> None:
+    def __init__(self, report: Report, rig: Rig, time_limit: float | None, progress: Progress | None) -> None:
         self.report = report
-        self.rules = rules
-        self.lockstep = lockstep
+        self.rig = rig
         self.started = time.monotonic()
         self._until = self.started + time_limit if time_limit is not None else float("inf")
         self._progress = progress
 
-    def saved(self, folder: str | Path | None) -> Play | None:
+    def all(self, folder: str | Path | None, examples: int, steps: int) -> None:
+        """Saved programs, then random ones; the report has the first divergence, or why there was no end."""
+        try:
+            found = self._saved(folder) or self._random(examples, steps)
+            if found is not None:
+                self.report.divergence = self.rig.explain(found)
+        except Stopped as stopped:
+            self.report.failure, self.report.program = str(stopped), stopped.program
+        finally:
+            self.report.seconds = time.monotonic() - self.started
+            self.report.undecided = self.rig.undecided
+
+    def _saved(self, folder: str | Path | None) -> Trial | None:
         """Try the programs that earlier runs saved; the first that shows a difference."""
         for path in sorted(Path(folder).glob("*.jsonl")) if folder is not None else ():
             try:
                 programs, _ = trace.read(path)
-            except trace.TraceError:
-                continue
-            for program in programs:
-                if program.dialect is self.report.dialect:
-                    self.report.saved += 1
-                    play = self._cut(play_steps(program.steps, program.dialect, rules=self.rules))
-                    if play is not None:
-                        return play
+                for program in programs:
+                    if program.dialect is self.report.dialect:
+                        self.report.saved += 1
+                        trial = self.rig.run(from_steps(program.steps))
+                        if trial.difference is not None:
+                            return trial
+            except (OSError, ValueError, TypeError) as unreadable:
+                self.report.notes.append(f"left out, no program that can be run: {unreadable}")
         return None
 
-    def random(self, examples: int, steps: int) -> Play | None:
+    def _random(self, examples: int, steps: int) -> Trial | None:
         """Let Hypothesis make programs, and shorten the first that shows a difference."""
         try:
             import hypothesis
@@ -176,46 +195,51 @@ class _Run:
         try:
             programs()
         except _Diverged as diverged:
-            return self._shortest(diverged.program)
+            return self._shortest(diverged.program, diverged.trial)
         except _OutOfTime:
             self.report.out_of_time = True
+        except _Stopped as stopped:
+            raise stopped.__cause__ or stopped from None
         return None
 
     def _try(self, program: bytes) -> None:
         if time.monotonic() > self._until:
             raise _OutOfTime
-        play = play_bytes(program, self.report.dialect, self.report.coverage, self.rules)
+        try:
+            trial = self.rig.run(from_bytes(program), self.report.coverage)
+        except Stopped as stopped:
+            raise _Stopped from stopped
         self.report.programs += 1
-        self.report.steps += len(play.steps)
+        self.report.steps += trial.steps
         if self._progress:
             self._progress(self.report.programs, self.report.steps)
-        if self._cut(play) is not None:
-            raise _Diverged(program)
+        if trial.difference is not None:
+            raise _Diverged(program, trial)
 
-    def _shortest(self, program: bytes) -> Play | None:
-        """The shortest program like this one that shows a difference, as far as there is time to look."""
+    def _shortest(self, program: bytes, trial: Trial) -> Trial:
+        """The shortest program like this one that shows a difference, as far as there is time to look; one in which
+        a script does not end is left as it is."""
         until = time.monotonic() + SHRINK_S
-        best = play_bytes(program, self.report.dialect, rules=self.rules)
+        best = trial
+        over = trial.difference is not None and trial.difference.hung
 
         def fails(shorter: bytes) -> bool:
-            nonlocal best
-            if time.monotonic() > until:
+            nonlocal best, over
+            if over or time.monotonic() > until:
                 return False
-            shown = self._cut(play_bytes(shorter, self.report.dialect, rules=self.rules))
-            if shown is not None:
-                best = shown
-            return shown is not None
+            try:
+                shown = self.rig.run(from_bytes(shorter))
+            except Stopped:
+                over = True
+                return False
+            if shown.difference is None or shown.difference.hung:
+                over = shown.difference is not None
+                return False
+            best = shown
+            return True
 
         shrink(program, fails)
         return best
-
-    def _cut(self, play: Play) -> Play | None:
-        """The program up to its first difference, or `None` where there is none."""
-        step = self.lockstep.first_difference(play)
-        if step is None:
-            return None
-        del play.steps[step + 1 :]
-        return play
 
 
 def _dialect(dialect: Dialect | str | None, given: Mapping[str, str]) -> Dialect:
@@ -234,25 +258,67 @@ def _sort_scripts(given: Mapping[str, str], report: Report) -> dict[str, str]:
         if theirs:
             used[name] = source
     report.ignored = [name for name in given if name not in used]
+    if given and not used:
+        raise ValueError(f"scripts: none of {', '.join(given)} is a script of {report.dialect}")
     return used
 
 
-@contextmanager
-def _running(server: str | EmbeddedServer) -> Iterator[EmbeddedServer]:
-    if isinstance(server, EmbeddedServer):
-        yield server
-    elif server == "embedded":
-        with embedded_server() as running:
-            yield running
-    else:
-        raise ValueError(f"server must be 'embedded' or an EmbeddedServer, not {server!r}")
+def _check_writable(path: Path) -> None:
+    """Raises `ValueError` for a path that a test cannot be written to, or should not be."""
+    if not path.parent.is_dir():
+        raise ValueError(f"emit_test: {path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and not (path.is_file() and EMITTED in path.read_text("utf-8", "replace")):
+        raise ValueError(f"emit_test: {path} is there already, and not written by a check")
 
 
-def _save(report: Report, divergence: Divergence, folder: Path) -> str:
+def _save(report: Report, found: Divergence, folder: Path) -> None:
     """Write the program of a divergence as a trace, with the model's answers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    last = divergence.program.steps[divergence.step]
-    content = "\n".join(trace.lines(divergence.program))
+    last = found.program.steps[found.step]
+    content = "".join(f"{line}\n" for line in trace.lines(found.program))
     path = folder / f"{report.dialect}-{last.call}-{sha1(content.encode()).hexdigest()[:8]}.jsonl"
-    trace.write(path, [divergence.program])
-    return str(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as failed:
+        report.notes.append(f"the program could not be saved: {failed}")
+        return
+    report.trace_path = str(path)
+
+
+def _emit(report: Report, found: Divergence, rig: Rig, scripts: Mapping[str, str], path: Path) -> None:
+    """Write a divergence as a test, if a test on the virtual clock can show it."""
+    if report.failure is not None:
+        report.notes.append(f"no test was written: {report.failure}, which is not the scripts' doing")
+        return
+    try:
+        if report.clock == "server" and not found.hung:
+            again = _on_the_virtual_clock(found, rig, scripts)
+            if again is None:
+                report.notes.append("no test was written: the divergence shows only on the server's own time")
+                return
+            found = again
+        write_whole(path, as_test(found, scripts, report.server, rig.rules))
+    except (OSError, Stopped, ServerError, ServerUnavailable, OutcomeUnknown) as failed:
+        report.notes.append(f"no test was written: {failed}")
+        return
+    report.test_path = str(path)
+
+
+def _on_the_virtual_clock(found: Divergence, rig: Rig, scripts: Mapping[str, str]) -> Divergence | None:
+    lockstep = Lockstep(rig.ground, rig.dialect, scripts, rig.rules)
+    try:
+        trial = lockstep.run(from_steps(found.program.steps))
+        return None if trial.difference is None else lockstep.explain(trial)
+    finally:
+        lockstep.close()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file at once, so that nobody ever sees a part of it."""
+    beside = path.with_name(f".{path.name}.{token_hex(4)}")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="")
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

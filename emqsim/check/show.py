@@ -6,16 +6,17 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from emqsim.check.lockstep import Divergence
-from emqsim.check.run import Report
+from emqsim.check.divergence import Divergence
+from emqsim.check.report import Report
 from emqsim.trace import Answer, Step, lines, plain, shown
 
 
-def divergence_text(found: Divergence) -> Iterator[str]:
+def divergence_text(found: Divergence, with_script: bool = True) -> Iterator[str]:
     """The program as numbered steps, what differs, and the script with its KEYS and ARGV."""
     steps = found.program.steps
     last = steps[found.step]
-    yield f"step {found.step + 1}, {last}: the server's {' and '.join(found.what)} differ from the model's"
+    differ = "differs" if found.what in (["answer"], ["state"]) else "differ"
+    yield f"step {found.step + 1}, {last}: the server's {' and '.join(found.what)} {differ} from the model's"
     yield ""
     yield from program_text(steps)
     if "answer" in found.what:
@@ -26,13 +27,19 @@ def divergence_text(found: Divergence) -> Iterator[str]:
     if "state" in found.what:
         yield ""
         yield "keys that differ after the step"
-        yield from _states(found.after_model, found.after_server)
+        if found.after_server is None:
+            yield "  they were not looked at one by one"
+        else:
+            yield from _states(found.after_model, found.after_server)
     if "events" in found.what:
         yield ""
         yield "events of the step"
         yield f"  model   {found.events_model}"
         yield f"  server  {found.events_server}"
-    for _, script, keys, argv in found.calls[:1]:
+    for words in _remarks(found):
+        yield ""
+        yield words
+    for _, script, keys, argv in found.calls[:1] if with_script else ():
         if script is None:
             continue
         yield ""
@@ -45,6 +52,19 @@ def divergence_text(found: Divergence) -> Iterator[str]:
         yield from (
             f"  {number:4}  {line}".rstrip() for number, line in enumerate(script.source.splitlines(), 1)
         )
+
+
+def _remarks(found: Divergence) -> Iterator[str]:
+    """What else there is to say about a divergence."""
+    if found.environment:
+        yield f"this says something about the server and not about the scripts: {found.environment}"
+    if found.raised and found.after_server is not None:
+        if found.changed_nothing:
+            yield "the script ended in an error before it changed anything"
+        else:
+            yield "the script ended in an error: Lua has no rollback, so what it had written until then stays"
+    if found.note:
+        yield found.note
 
 
 def program_text(steps: list[Step]) -> Iterator[str]:
@@ -129,8 +149,17 @@ def report_text(report: Report, again: str = "") -> Iterator[str]:
         yield f"run it again: {again or f'seed {report.seed}'}"
         if report.trace_path:
             yield f"saved as {report.trace_path}; replay it with: emqsim replay {report.trace_path} --server embedded"
+        if report.test_path:
+            yield f"written as a test: pytest {report.test_path}"
+    elif report.failure is not None:
+        if report.program is not None and report.program.steps:
+            yield "the program so far, with the model's answers"
+            yield from program_text(report.program.steps)
     else:
         yield from coverage_text(report)
+    yield from report.notes
+    if report.left:
+        yield f"keys that may stay on the server, as they could not be deleted: {', '.join(report.left)}"
     yield ""
     yield verdict_text(report)
 
@@ -149,15 +178,17 @@ def coverage_text(report: Report) -> Iterator[str]:
 
 def verdict_text(report: Report) -> str:
     """One line: how much ran, on what, with what, and how it ended."""
-    whose = (
-        f"scripts: {', '.join(report.yours)} yours, the others bundled" if report.yours else "bundled scripts"
-    )
+    others = ", the others bundled" if report.bundled else ""
+    whose = f"scripts: {', '.join(report.yours)} yours{others}" if report.yours else "bundled scripts"
     saved = f", {report.saved} saved" if report.saved else ""
     limit = ", stopped by the time limit" if report.out_of_time else ""
-    verdict = "CONFORMS" if report.conforms else "DIVERGES"
+    undecided = f", {report.undecided} steps undecided" if report.clock == "server" else ""
+    time = ", on the server's time" if report.clock == "server" else ""
+    verdict = "FAILED" if report.failure else "CONFORMS" if report.conforms else "DIVERGES"
+    why = f"{report.failure}; after " if report.failure else ""
     return (
-        f"{verdict}: {report.programs} programs{saved}, {report.steps} steps in {report.seconds:.1f} s{limit}, "
-        f"{report.dialect} on {report.server}, {whose}, seed {report.seed}"
+        f"{verdict}: {why}{report.programs} programs{saved}, {report.steps} steps{undecided} in {report.seconds:.1f} s"
+        f"{limit}, {report.dialect} on {report.server}{time}, {whose}, seed {report.seed}"
     )
 
 
@@ -175,14 +206,17 @@ def report_json(report: Report) -> dict[str, Any]:
         },
         "server": {
             "answer": found.server,
-            "keys": plain(found.after_server),
+            "keys": None if found.after_server is None else plain(found.after_server),
             "events": plain(found.events_server),
         },
         "calls": [
             {"transition": name, "script": script and script.name, "keys": plain(keys), "argv": plain(argv)}
             for name, script, keys, argv in found.calls
         ],
+        "hung": found.hung,
+        "note": found.note,
         "trace": report.trace_path,
+        "test": report.test_path,
     }
     return {
         "conforms": report.conforms,
@@ -199,4 +233,10 @@ def report_json(report: Report) -> dict[str, Any]:
         "faults": dict(report.coverage.faults),
         "not_reached": report.coverage.missed(),
         "divergence": divergence,
+        "clock": report.clock,
+        "undecided": report.undecided,
+        "failure": report.failure,
+        "program": report.program and [json.loads(line) for line in lines(report.program)],
+        "left": report.left,
+        "notes": report.notes,
     }

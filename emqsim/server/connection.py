@@ -33,7 +33,7 @@ _OURS: dict[str, Any] = {
 _POOLED = re.compile(r"maint_|orig_|oss_|cache_|client_cache$|himport_")
 """Settings that tie a connection to the client's pool."""
 
-_ADDITION = re.compile(r" script: [0-9a-f]{40}, on @\w+:\d+\.?$")
+_ADDITION = re.compile(r" script: (?:[0-9a-f]{40}, )?on @\w+:\d+\.?$")
 """What servers add to the text of an error that a script raised or returned."""
 
 
@@ -88,8 +88,19 @@ class Connection:
             except BaseException as failed:
                 self._raw.disconnect()
                 if isinstance(failed, self._failures()):
-                    raise OutcomeUnknown(_unanswered(commands, self.address, failed)) from failed
+                    words = _unanswered(commands, self.address, failed)
+                    raise OutcomeUnknown(words, self._late(failed)) from failed
                 raise
+
+    def scan(self, pattern: str) -> set[bytes]:
+        """The names of all keys of the database that match a pattern (SCAN)."""
+        names: set[bytes] = set()
+        cursor = b"0"
+        while True:
+            cursor, page = self.call("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
+            names.update(page)
+            if cursor == b"0":
+                return names
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""
@@ -107,13 +118,23 @@ class Connection:
             self._raw.connect()
         except self._failures() as failed:
             self._raw.disconnect()
-            raise ServerUnavailable(f"no connection to {self.address}: {failed}") from failed
+            raise ServerUnavailable(
+                f"no connection to {self.address}: {failed}", self._late(failed)
+            ) from failed
 
     def _read(self) -> Any:
         try:
             return self._raw.read_response()
-        except self._library.exceptions.ResponseError as refused:
+        except self._answered() as refused:
             return _error(refused)
+
+    def _answered(self) -> tuple[type[Exception], ...]:
+        """The exceptions that are answers of the server, on a connection that goes on."""
+        errors = self._library.exceptions
+        return (errors.ResponseError, errors.AuthenticationError, errors.BusyLoadingError)
+
+    def _late(self, failed: BaseException) -> bool:
+        return isinstance(failed, self._library.exceptions.TimeoutError)
 
     def _failures(self) -> tuple[type[BaseException], ...]:
         errors = self._library.exceptions
@@ -162,7 +183,14 @@ def _library(client: Any) -> ModuleType:
     raise TypeError(f"client must be a redis.Redis or valkey.Valkey, synchronous, not {client!r}")
 
 
-_CODES = {"NoScriptError": "NOSCRIPT", "OutOfMemoryError": "OOM", "NoPermissionError": "NOPERM"}
+_CODES = {
+    "NoScriptError": "NOSCRIPT",
+    "OutOfMemoryError": "OOM",
+    "NoPermissionError": "NOPERM",
+    "ReadOnlyError": "READONLY",
+    "AuthenticationError": "NOAUTH",
+    "BusyLoadingError": "LOADING",
+}
 """Codes that the client libraries cut off the text of an error."""
 
 

@@ -11,13 +11,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from emqsim.server import guardian
-from emqsim.server.connection import LIBRARIES, Connection
+from emqsim.server.address import make_client
+from emqsim.server.connection import Connection
 from emqsim.server.errors import MissingExtra, ServerUnavailable
+from emqsim.server.interrupts import uninterrupted
 
 _SOCKET_PATH_LIMIT = 100
 """Bytes of a Unix socket's path that every platform takes (Linux 107, macOS 103)."""
@@ -34,6 +36,15 @@ class EmbeddedServer:
         self._start()
 
     def _start(self) -> None:
+        with ExitStack() as undo:
+            with uninterrupted():
+                self._launch()
+                undo.callback(self.stop)
+            self.version: str = self._wait()
+            undo.pop_all()
+
+    def _launch(self) -> None:
+        """Make the folder, and a guardian with a server in it."""
         folder = _folder()
         path = os.path.join(folder, "s")
         if hasattr(socket, "AF_UNIX") and len(os.fsencode(path)) <= _SOCKET_PATH_LIMIT:
@@ -53,21 +64,14 @@ class EmbeddedServer:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        try:
-            info = self._wait()
-        except BaseException:
-            self.stop()
-            raise
-        name = "Valkey" if "valkey_version" in info else "Redis"
-        self.version: str = f"{name} {info.get('valkey_version') or info['redis_version']}"
 
-    def _wait(self) -> dict[str, str]:
-        """Until it answers: what it tells about itself."""
+    def _wait(self) -> str:
+        """Until it answers: what it is."""
         connection = Connection(self.client())
         late = time.monotonic() + _STARTED_WITHIN_S
         while True:
             try:
-                return server_info(connection)
+                return server_version(connection)
             except ServerUnavailable as failed:
                 if self._guardian.poll() is not None or time.monotonic() > late:
                     raise ServerUnavailable(
@@ -120,20 +124,12 @@ def embedded_server(*, binary: str | None = None, options: tuple[str, ...] = ())
         server.stop()
 
 
-def make_client(url: str, **settings: Any) -> Any:
-    """A client for a URL, of the first client library that is installed."""
-    for name in LIBRARIES:
-        if importlib.util.find_spec(name):
-            library: Any = importlib.import_module(name)
-            client = library.Valkey if name == "valkey" else library.Redis
-            return client.from_url(url, **settings)
-    raise MissingExtra("a client library (valkey or redis)", "check")
-
-
-def server_info(connection: Connection) -> dict[str, str]:
-    """What INFO tells about the server."""
+def server_version(connection: Connection) -> str:
+    """The server's name and version, as INFO tells them."""
     text = connection.call("INFO", "server").decode()
-    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    info = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    name = "Valkey" if "valkey_version" in info else "Redis"
+    return f"{name} {info.get('valkey_version') or info['redis_version']}"
 
 
 def _binary() -> str:

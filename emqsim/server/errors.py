@@ -18,11 +18,22 @@ class MissingCommand(ServerError):
 
 
 class ServerUnavailable(Exception):
-    """No connection could be made; nothing was sent."""
+    """No connection could be made; nothing was sent. `timed_out` tells a server that stays silent."""
+
+    def __init__(self, words: str, timed_out: bool = False) -> None:
+        super().__init__(words)
+        self.timed_out = timed_out
 
 
 class OutcomeUnknown(Exception):
-    """A call was sent and no answer came: it may have run, or not. It is never sent again."""
+    """A call was sent and no answer came: it may have run, or not. It is never sent again.
+
+    `timed_out` tells a server that stays silent from a connection that was lost.
+    """
+
+    def __init__(self, words: str, timed_out: bool = False) -> None:
+        super().__init__(words)
+        self.timed_out = timed_out
 
 
 class MissingExtra(ImportError):

@@ -137,7 +137,7 @@ class ServerQueue(Host):
         A key of a type that the machine does not know, as only a foreign script makes them, is a one-tuple of
         the name of its type.
         """
-        names = sorted(self._scan("*" if everything else glob(self._keys.base) + "*"))
+        names = sorted(self._connection.scan("*" if everything else glob(self._keys.base) + "*"))
         types = self._exchange([("TYPE", name) for name in names])
         readable = [
             (name, _READERS[kind]) for name, kind in zip(names, types, strict=True) if kind in _READERS
@@ -162,18 +162,9 @@ class ServerQueue(Host):
                 raise answer
         return answers
 
-    def _scan(self, pattern: str) -> set[bytes]:
-        names: set[bytes] = set()
-        cursor = b"0"
-        while True:
-            cursor, page = self._connection.call("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
-            names.update(page)
-            if cursor == b"0":
-                return names
-
     def erase(self) -> None:
         """Delete every key of the queue, whatever its type: the end of a test on a server."""
-        names = self._scan(glob(self._keys.base) + "*")
+        names = self._connection.scan(glob(self._keys.base) + "*")
         if names:
             self._connection.call("DEL", *names)
 

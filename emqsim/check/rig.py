@@ -1,0 +1,205 @@
+"""A server made ready to run programs on: the scripts loaded, a queue for each program, its events heard."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from emqsim import VirtualClock
+from emqsim.check.coverage import Coverage
+from emqsim.check.divergence import Difference, Divergence, Stopped, Trial, environment
+from emqsim.check.ground import Ground
+from emqsim.check.picture import SCRIPT
+from emqsim.check.play import Play, Played, Source
+from emqsim.check.recorder import Outcome, Sent
+from emqsim.dialect import Dialect, Rules
+from emqsim.operation import Transition
+from emqsim.server import wire
+from emqsim.server.connection import Command, Connection, Subscription, pack
+from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
+from emqsim.server.scripts import Script
+from emqsim.server.serverqueue import ServerQueue
+from emqsim.trace import Answer, Program, answer_of
+
+ATTEMPTS = 3
+"""How often a program is begun, in a new queue, where the connection is lost or the scripts are."""
+
+
+class Forgotten(ServerError):
+    """The server does not know a script that was loaded: its cache was emptied in the middle of a program."""
+
+
+class Rig(ABC):
+    """Runs programs on the model and on a server; with scripts of its own or the bundled ones.
+
+    Raises `ValueError` for a script that does not compile, `ServerError` where the server refuses to load it.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        dialect: Dialect,
+        scripts: Mapping[str, str] | None = None,
+        rules: Rules | None = None,
+        clock: VirtualClock | None = None,
+    ) -> None:
+        self.dialect = dialect
+        self.ground = ground
+        self.rules = rules
+        """The model's rules, where they are not those of the dialect."""
+        self.undecided = 0
+        """Steps whose time could not be told well enough to judge them."""
+        self._scripts = scripts
+        self._clock = clock
+        self._picture = Script("picture", SCRIPT, clocked=False)
+        self._at: int | None = None
+        """The step that was sent last, where they are sent one by one."""
+        self._connect()
+
+    def _connect(self) -> None:
+        self._client = self.ground.client()
+        self.queue = self._new_queue(self.ground.queue_name())
+        self._connection = Connection(self._client)
+        self._load()
+        self._subscription = Subscription(self._client, self.ground.events())
+
+    def _new_queue(self, name: str) -> ServerQueue:
+        return ServerQueue(name, self._client, clock=self._clock, dialect=self.dialect, scripts=self._scripts)
+
+    def _load(self) -> None:
+        scripts = [*self.queue.scripts.values(), self._picture]
+        loaded = self._connection.exchange([("SCRIPT", "LOAD", script.text) for script in scripts])
+        for script, answer in zip(scripts, loaded, strict=True):
+            if isinstance(answer, ServerError):
+                if environment(answer.wire):
+                    raise answer
+                raise ValueError(f"script {script.name} does not compile: {answer}")
+
+    def close(self) -> list[str]:
+        """Leave the server as it was found; names of keys that stay behind."""
+        for connection in (self.queue, self._connection, self._subscription):
+            connection.close()
+        return self.ground.close()
+
+    def begin(self, possible: list[bytes]) -> None:
+        """Give the next program an empty queue."""
+        name = self.ground.queue_name()
+        if name != self.queue.name:
+            self.queue.close()
+            self.queue = self._new_queue(name)
+        self.ground.begins(self.queue, possible)
+
+    @abstractmethod
+    def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
+        """Run a program on both. Raises `Stopped` where the server does not let it end."""
+
+    @abstractmethod
+    def explain(self, trial: Trial) -> Divergence:
+        """All there is to see of the difference in a trial."""
+
+    def pictured(self, existing: list[bytes], possible: list[bytes]) -> bytes:
+        """The command that makes a picture of the queue on the server."""
+        keys = self.ground.looked_at(existing, possible)
+        return pack(("EVALSHA", self._picture.sha, "0", self.queue.keys.base, *keys))
+
+    def heard(self) -> list[Any]:
+        """The events of this program, since the last call."""
+        channel = self.queue.key("events").encode()
+        return parsed(message for name, message in self._subscription.messages() if name == channel)
+
+    def lost(self, failed: Exception, program: Program, last_try: bool) -> str | None:
+        """After a call was not answered: in words that a script does not end, or `None` to try again on a new
+        connection. Raises `Stopped` where that makes no sense."""
+        late = isinstance(failed, OutcomeUnknown) and failed.timed_out
+        words = self.ground.hung() if late else None
+        final = last_try or (isinstance(failed, ServerError) and not isinstance(failed, Forgotten))
+        if not program.steps or (words is None and final):
+            raise Stopped(str(failed), program) from failed
+        if words is None or self.ground.at_once:
+            self._reconnect(failed, program)
+        return words
+
+    def _reconnect(self, failed: Exception, program: Program) -> None:
+        until = time.monotonic() + self.ground.patience_s
+        while True:
+            try:
+                return self._connect()
+            except (ServerUnavailable, OutcomeUnknown, ServerError):
+                if time.monotonic() > until:
+                    raise Stopped(str(failed), program) from failed
+                time.sleep(0.05)
+
+    def answers(self, commands: Sequence[Command | bytes]) -> list[Any]:
+        """The answers to commands sent at once; raises `Forgotten` where the server does not know a script."""
+        answers = self._connection.exchange(commands)
+        for answer in answers:
+            if isinstance(answer, ServerError) and answer.wire.startswith("NOSCRIPT"):
+                raise Forgotten(f"the server has forgotten scripts that were loaded: {answer}")
+        return answers
+
+    def hang(self, play: Play, step: int, words: str) -> Divergence:
+        """The divergence of a script that did not end."""
+        shown = Difference(step, ["answer"], play.steps[step].step.answer or {}, {"error": words}, hung=True)
+        return self.as_seen(Trial(play, shown), "")
+
+    def as_seen(self, trial: Trial, note: str) -> Divergence:
+        """A divergence of which nothing is known but what was seen in passing."""
+        play, seen = trial.play, trial.difference
+        assert seen is not None
+        program = play.program()
+        del program.steps[seen.step + 1 :]
+        return Divergence(
+            program=program,
+            step=seen.step,
+            what=seen.what,
+            model=seen.model,
+            server=seen.server,
+            before={},
+            after_model={},
+            after_server=None,
+            events_model=[],
+            events_server=[],
+            calls=self.calls(play.steps[seen.step]),
+            note=note,
+            hung=seen.hung,
+        )
+
+    def calls(self, played: Played) -> list[tuple[str, Script | None, list[Any], list[Any]]]:
+        """The operations of a step with their scripts, KEYS and ARGV."""
+        return [self._call(sent) for sent in played.sent]
+
+    def _call(self, sent: Sent) -> tuple[str, Script | None, list[Any], list[Any]]:
+        operation, args, _ = sent
+        if isinstance(operation, Transition):
+            keys, argv = wire.script_call(operation, self.queue.keys, args)
+            return operation.name, self.queue.scripts[operation.name], [*keys], [*argv]
+        return operation.name, None, [], list(args)
+
+
+def answered(outcome: Outcome) -> Answer:
+    """An outcome as a trace has it."""
+    kind, value = outcome
+    if kind == "error":
+        return {"error": value}
+
+    def again() -> Any:
+        if kind == "refused":
+            error, text = value
+            raise error(text)
+        return value
+
+    return answer_of(again)
+
+
+def parsed(messages: Iterable[bytes]) -> list[Any]:
+    """Events, parsed, since the order of their fields is the server's own business."""
+    found: list[Any] = []
+    for message in messages:
+        try:
+            found.append(json.loads(message.decode("utf-8", "surrogateescape")))
+        except ValueError:
+            found.append(message)
+    return found
