@@ -7,20 +7,19 @@ of them gives the server's answer and state, the step is right, and if none does
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from emqsim import VirtualClock
 from emqsim.check.coverage import Coverage
 from emqsim.check.divergence import Difference, Divergence, Trial
-from emqsim.check.ground import QUEUE, Ground
+from emqsim.check.ground import QUEUE
 from emqsim.check.picture import picture
 from emqsim.check.play import Source, Stage, possible
 from emqsim.check.programs import SERVER
 from emqsim.check.recorder import Outcome, Sent, outcome
 from emqsim.check.rig import ATTEMPTS, Rig, answered, parsed
-from emqsim.dialect import Dialect
 from emqsim.keys import Keys
 from emqsim.machine import Machine
 from emqsim.operation import Transition
