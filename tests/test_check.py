@@ -220,6 +220,12 @@ def test_the_command_could_not_run(capsys, folder, arguments, said):
     assert said in err
 
 
+def test_a_run_that_conforms_leaves_nothing_behind(folder):
+    command = [sys.executable, "-m", "emqsim", "check", "--examples", "5"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert list(folder.iterdir()) == []
+
+
 def test_progress_on_a_terminal_and_nowhere_else(folder):
     command = [sys.executable, "-m", "emqsim", "check", "--examples", "40"]
     ours, theirs = pty.openpty()

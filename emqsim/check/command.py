@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
 from emqsim.check.run import CLOCKS, EXAMPLES, STEPS, check
 from emqsim.check.show import report_json, report_text
@@ -14,6 +18,8 @@ from emqsim.dialect import Dialect
 from emqsim.server.address import without_password
 from emqsim.server.options import EMBEDDED, TIMEOUT_S, server_options, server_settings
 from emqsim.sources import load_all
+
+HYPOTHESIS_FOLDER = "HYPOTHESIS_STORAGE_DIRECTORY"
 
 FOLDER = ".emqsim"
 """Where divergences are saved, in the working directory."""
@@ -77,20 +83,21 @@ def main(options: argparse.Namespace) -> int:
     progress = _progress if sys.stderr.isatty() else None
     if options.server != EMBEDDED:
         print(REACH if scripts else REACH_OF_OURS, file=sys.stderr)
-    report = check(
-        server=options.server,
-        scripts=scripts,
-        dialect=options.dialect,
-        examples=options.examples,
-        steps=options.steps,
-        seed=options.seed,
-        time_limit=options.time_limit,
-        folder=FOLDER,
-        progress=progress,
-        clock=options.clock,
-        emit_test=options.emit_test,
-        **server_settings(options),
-    )
+    with _scratch():
+        report = check(
+            server=options.server,
+            scripts=scripts,
+            dialect=options.dialect,
+            examples=options.examples,
+            steps=options.steps,
+            seed=options.seed,
+            time_limit=options.time_limit,
+            folder=FOLDER,
+            progress=progress,
+            clock=options.clock,
+            emit_test=options.emit_test,
+            **server_settings(options),
+        )
     if progress:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     if options.json:
@@ -101,6 +108,20 @@ def main(options: argparse.Namespace) -> int:
     if report.failure is not None:
         return COULD_NOT_RUN
     return CONFORMS if report.conforms else DIVERGES
+
+
+@contextmanager
+def _scratch() -> Iterator[None]:
+    """Where Hypothesis may keep its notes, so that it leaves no folder in the working directory."""
+    if HYPOTHESIS_FOLDER in os.environ:
+        yield
+        return
+    with TemporaryDirectory(prefix="emqsim-", ignore_cleanup_errors=True) as folder:
+        os.environ[HYPOTHESIS_FOLDER] = folder
+        try:
+            yield
+        finally:
+            del os.environ[HYPOTHESIS_FOLDER]
 
 
 def _progress(programs: int, steps: int) -> None:
