@@ -31,6 +31,10 @@ USED = {"EVALSHA", "SCRIPT LOAD", "SCAN", "DEL", "DBSIZE", "INFO", "PSUBSCRIBE",
 OUTSIDE = {"DEL", "ZREM", "SET", "HSET"}
 
 
+valkey = pytest.mark.parametrize("server", ["valkey"], indirect=True)
+"""For what would only be the same again on the second server."""
+
+
 @pytest.fixture
 def client(server):
     client = server.client()
@@ -61,6 +65,7 @@ def test_a_fault_is_found_and_nothing_is_left(server, client):
     assert client.dbsize() == 0
 
 
+@valkey
 def test_a_key_that_no_picture_shows_is_found_by_the_scan(server, client):
     stray = bundled_scripts()["update_data"].replace(
         "return 1", "redis.call('SET', KEYS[1] .. ':x', 1) return 1"
@@ -164,6 +169,7 @@ def test_a_database_that_is_not_empty_is_refused(server, client, capsys):
     assert client.keys("*") == [b"theirs"]
 
 
+@valkey
 def test_a_name_that_a_script_hard_codes_is_warned_of_and_told(server, client, capsys, folder):
     source = bundled_scripts()["queue_pause"] + "\n"
     (folder / "queue_pause.lua").write_text(
@@ -176,6 +182,7 @@ def test_a_name_that_a_script_hard_codes_is_warned_of_and_told(server, client, c
     assert client.keys("*") == [b"stray"]
 
 
+@valkey
 def test_ctrl_c_deletes_the_keys(server, client, folder):
     command = [sys.executable, "-m", "emqsim", "check", "--server", server.url, "--examples", "1000000"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -191,6 +198,7 @@ def test_ctrl_c_deletes_the_keys(server, client, folder):
     assert client.dbsize() == 0
 
 
+@valkey
 def test_replay_on_a_server_of_others(server, client, folder):
     scripts = changed(*PLANTED["retry uses > for max attempts"])
     (folder / "retry.lua").write_text(scripts["retry"])
@@ -345,12 +353,14 @@ def test_a_text_without_its_passwords():
     assert without_password("at redis://u:a@b@h:1/0 and unix:///s") == "at redis://u:***@h:1/0 and unix:///s"
 
 
+@valkey
 def test_every_value_of_the_report_is_plain_json(server, client, capsys, folder):
     assert main(["check", "--server", server.url, "--examples", "3", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["failure"], report["left"], report["notes"], report["undecided"]) == (None, [], [], 0)
 
 
+@valkey
 def test_a_proxy_changes_nothing(server, client):
     """What the tests of failures stand on."""
     with proxy(socket_path(server)) as url:
