@@ -24,6 +24,10 @@ COMMANDS = {
 """Each command: the module with its `add_arguments` and `main`, and a line of help."""
 
 
+COULD_NOT = (MissingExtra, ServerUnavailable, OutcomeUnknown, ServerError, OSError, ValueError)
+"""What keeps a command from running; it is told in one line."""
+
+
 class _Parser(argparse.ArgumentParser):
     """One that repeats no password where it quotes what it was given."""
 
@@ -42,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return COULD_NOT_RUN
-    except (MissingExtra, ServerUnavailable, OutcomeUnknown, ServerError, OSError, ValueError) as failed:
+    except COULD_NOT as failed:
         print(f"emqsim: {without_password(str(failed))}", file=sys.stderr)
         return COULD_NOT_RUN
     return status

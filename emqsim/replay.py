@@ -54,7 +54,8 @@ def main(options: argparse.Namespace) -> int:
         return DIVERGES
     dialects = ", ".join(dict.fromkeys(program.dialect for program in programs))
     steps = sum(len(program.steps) for program in programs)
-    print(f"SAME: {len(programs)} programs, {steps} steps on {where}, {dialects}")
+    whose = "" if not options.server else ", scripts given" if options.scripts else ", bundled scripts"
+    print(f"SAME: {len(programs)} programs, {steps} steps on {where}, {dialects}{whose}")
     return CONFORMS
 
 

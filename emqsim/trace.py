@@ -71,6 +71,11 @@ class Program:
     dialect: Dialect = Dialect.WIRE4
     note: str = ""
 
+    def __str__(self) -> str:
+        from emqsim.check.show import program_text
+
+        return "\n".join(program_text(self.steps))
+
 
 def shown(value: Any) -> str:
     """An argument as people write it: text where bytes are text."""

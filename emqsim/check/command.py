@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from emqsim.check.run import CLOCKS, EXAMPLES, STEPS, check
 from emqsim.check.show import report_json, report_text
-from emqsim.cli import CONFORMS, COULD_NOT_RUN, DIVERGES
+from emqsim.cli import CONFORMS, COULD_NOT, COULD_NOT_RUN, DIVERGES
 from emqsim.dialect import Dialect
 from emqsim.server.address import without_password
 from emqsim.server.options import EMBEDDED, TIMEOUT_S, server_options, server_settings
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dialect",
-        choices=[Dialect.WIRE3, Dialect.WIRE4],
+        choices=[str(Dialect.WIRE3), str(Dialect.WIRE4)],
         help="default: wire3 where a script claim is given and no claim2, else wire4",
     )
     parser.add_argument(
@@ -79,6 +79,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run the check, print its report; 0 conforms, 1 diverges."""
+    try:
+        return _check(options)
+    except COULD_NOT as failed:
+        if options.json:
+            print(
+                json.dumps({"conforms": False, "failure": without_password(str(failed))}, ensure_ascii=False)
+            )
+        raise
+
+
+def _check(options: argparse.Namespace) -> int:
     scripts = load_all(options.scripts)
     progress = _progress if sys.stderr.isatty() else None
     if options.server != EMBEDDED:
@@ -103,7 +114,7 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(report_json(report), ensure_ascii=False))
     else:
-        for line in report_text(report, _again(options, report.seed)):
+        for line in report_text(report, _again(options, report.seed), _replay(options)):
             print(line)
     if report.failure is not None:
         return COULD_NOT_RUN
@@ -127,6 +138,14 @@ def _scratch() -> Iterator[None]:
 def _progress(programs: int, steps: int) -> None:
     if programs % 20 == 0:
         print(f"\r{programs} programs, {steps} steps", end="", file=sys.stderr, flush=True)
+
+
+def _replay(options: argparse.Namespace) -> str:
+    """The command that replays a trace as this run did, but for the trace."""
+    words = ["emqsim", "replay", "--server", without_password(str(options.server))]
+    for path in options.scripts:
+        words += ["--scripts", path]
+    return shlex.join(words)
 
 
 def _again(options: argparse.Namespace, seed: int) -> str:

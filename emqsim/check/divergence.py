@@ -77,6 +77,11 @@ class Divergence:
     """What else there is to say."""
     hung: bool = False
 
+    def __str__(self) -> str:
+        from emqsim.check.show import divergence_text
+
+        return "\n".join(divergence_text(self))
+
     @property
     def environment(self) -> str | None:
         """What the answer says about the server and not about the script, if it does."""

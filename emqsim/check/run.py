@@ -162,6 +162,7 @@ class _Run:
                     if program.dialect is self.report.dialect:
                         self.report.saved += 1
                         trial = self.rig.run(from_steps(program.steps))
+                        self.report.steps += trial.steps
                         if trial.difference is not None:
                             return trial
             except (OSError, ValueError, TypeError) as unreadable:
@@ -275,7 +276,8 @@ def _save(report: Report, found: Divergence, folder: Path) -> None:
     """Write the program of a divergence as a trace, with the model's answers."""
     last = found.program.steps[found.step]
     content = "".join(f"{line}\n" for line in trace.lines(found.program))
-    path = folder / f"{report.dialect}-{last.call}-{sha1(content.encode()).hexdigest()[:8]}.jsonl"
+    same = content if report.clock == "virtual" else "; ".join(map(str, found.program.steps))
+    path = folder / f"{report.dialect}-{last.call}-{sha1(same.encode()).hexdigest()[:8]}.jsonl"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)

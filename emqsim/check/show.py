@@ -69,6 +69,8 @@ def _remarks(found: Divergence) -> Iterator[str]:
 
 def program_text(steps: list[Step]) -> Iterator[str]:
     """Steps, numbered, with the time since the first and the model's answers."""
+    if not steps:
+        return
     start = steps[0].now_us
     times = [time_text(step.now_us - start) for step in steps]
     width = max(map(len, times))
@@ -139,16 +141,17 @@ def _member(entry: Any) -> str:
     return entry if isinstance(entry, str) else shown(entry)
 
 
-def report_text(report: Report, again: str = "") -> Iterator[str]:
-    """The whole report; `again` is the command that makes the same run."""
+def report_text(report: Report, again: str = "", replay: str = "emqsim replay") -> Iterator[str]:
+    """The whole report; `again` is the command that makes the same run, `replay` the one that takes a trace."""
     if report.ignored:
         yield f"left out, no script of {report.dialect}: {', '.join(report.ignored)}"
     if report.divergence is not None:
         yield from divergence_text(report.divergence)
         yield ""
-        yield f"run it again: {again or f'seed {report.seed}'}"
+        if report.programs:
+            yield f"run it again: {again or f'seed {report.seed}'}"
         if report.trace_path:
-            yield f"saved as {report.trace_path}; replay it with: emqsim replay {report.trace_path} --server embedded"
+            yield f"saved as {report.trace_path}; replay it with: {replay} {report.trace_path}"
         if report.test_path:
             yield f"written as a test: pytest {report.test_path}"
     elif report.failure is not None:
@@ -182,7 +185,7 @@ def verdict_text(report: Report) -> str:
     whose = f"scripts: {', '.join(report.yours)} yours{others}" if report.yours else "bundled scripts"
     saved = f", {report.saved} saved" if report.saved else ""
     limit = ", stopped by the time limit" if report.out_of_time else ""
-    undecided = f", {report.undecided} steps undecided" if report.clock == "server" else ""
+    undecided = f" ({report.undecided} undecided)" if report.clock == "server" else ""
     time = ", on the server's time" if report.clock == "server" else ""
     verdict = "FAILED" if report.failure else "CONFORMS" if report.conforms else "DIVERGES"
     why = f"{report.failure}; after " if report.failure else ""

@@ -24,9 +24,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-attempts", type=int, default=3, metavar="N", help="max_attempts of every retry (3)"
     )
-    parser.add_argument("--dialect", choices=[*Dialect], default=Dialect.WIRE4, help="the dialect (wire4)")
     parser.add_argument(
-        "--clients", choices=[*Clients], default=Clients.FAITHFUL, help="who calls (faithful)"
+        "--dialect",
+        choices=[str(each) for each in Dialect],
+        default=Dialect.WIRE4,
+        help="the dialect (wire4)",
+    )
+    parser.add_argument(
+        "--clients",
+        choices=[str(each) for each in Clients],
+        default=Clients.FAITHFUL,
+        help="who calls (faithful)",
     )
     parser.add_argument(
         "--faults", action="store_true", help="rows and set entries vanish, somebody outside locks a job"
