@@ -18,6 +18,7 @@ CONFORMS, DIVERGES, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
 COMMANDS = {
     "check": ("emqsim.check.command", "run random programs on the model and on a real server and compare"),
     "explore": ("emqsim.explore.command", "visit every state of a small queue and judge each"),
+    "draw": ("emqsim.draw.command", "write the lifecycle map, a timeline or a stepper as a file"),
     "replay": ("emqsim.replay", "run a trace again, on the model or on both, and compare"),
     "table": ("emqsim.describe", "print the transition table, or one transition with its script"),
 }

@@ -160,25 +160,27 @@ def words(word: str) -> str:
     return WORDS.get(word, word.replace("_", " "))
 
 
+def moves() -> Iterator[tuple[Transition, Move]]:
+    """Every move of the transition table, with its transition."""
+    return ((row, move) for row in TRANSITIONS.values() for move in row.moves)
+
+
+def move_words(row: Transition, move: Move) -> tuple[str, ...]:
+    """A move in words: its name, the sets it leaves and enters, its scripts, the native command, the row state
+    after, what it does."""
+    scripts = ", ".join(scripts_of(row))
+    return (move.name, *move_text(move), scripts, row.native or "script only", _state(move), move.does)
+
+
 def lifecycle_rows() -> list[Sequence[str]]:
     """The lifecycle of one job, row by row, from the transition table."""
-    found: list[Sequence[str]] = []
+    found = {move.name: (row, move) for row, move in moves()}
+    rows: list[Sequence[str]] = []
     for name in LIFECYCLE:
-        for row in TRANSITIONS.values():
-            for move in row.moves:
-                if move.name == name:
-                    found.append(
-                        (
-                            name,
-                            move.leaves[0],
-                            move.enters or GONE,
-                            ", ".join(scripts_of(row)),
-                            row.native or "script only",
-                            _state(move),
-                            move.does,
-                        )
-                    )
-    return found
+        row, move = found[name]
+        # The map has the first set only: the other is where a late heartbeat has left the job.
+        rows.append(move_words(row, move._replace(leaves=move.leaves[:1])))
+    return rows
 
 
 def lifecycle_markdown() -> str:

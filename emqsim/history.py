@@ -246,6 +246,8 @@ class Event(NamedTuple):
     changes: tuple[Change, ...]
     held_by: tuple[str, ...]
     """The sets that hold the job afterwards."""
+    number: int
+    """Which of the queue's calls it was, from 1; the same for every job that one call concerns."""
 
     @property
     def now_ms(self) -> int:
@@ -279,6 +281,7 @@ class History:
         self._watch = watch
         self._now_us = now_us
         self._events: dict[str, list[Event]] = {}
+        self._number = 0
 
     def of(self, job_id: str) -> Timeline:
         """The events of one job; none for one that is not known."""
@@ -293,6 +296,7 @@ class History:
 
     def after(self, step: Step, value: Any) -> None:
         changes = self._watch.inside()
+        self._number += 1
         tokens = _tokens(step, value)
         for job_id in dict.fromkeys((*tokens, *changes)):
             answer = _answer(step, job_id)
@@ -300,6 +304,7 @@ class History:
 
     def _somebody_else(self) -> None:
         changes = self._watch.outside()
+        self._number += bool(changes)
         for job_id in changes:
             self._enter(self._now_us(), OUTSIDER, (), {"ok": None}, job_id, None, changes)
 
@@ -313,8 +318,8 @@ class History:
         token: int | None,
         changes: Changes,
     ) -> None:
-        moved = tuple(changes.get(job_id, ()))
-        event = Event(job_id, now_us, call, args, answer, token, moved, self._watch.holding(job_id))
+        moved, held_by = tuple(changes.get(job_id, ())), self._watch.holding(job_id)
+        event = Event(job_id, now_us, call, args, answer, token, moved, held_by, self._number)
         self._events.setdefault(job_id, []).append(event)
 
 
@@ -422,13 +427,14 @@ class Recording:
                 octets = payload.encode() if isinstance(payload, str) else payload
                 self.enqueued.append(Enqueued(job_id, octets, due_ms))
 
-    def save(self, path: str | Path) -> None:
-        """Write the calls as a trace file, with their times and answers.
+    def program(self) -> Program:
+        """The calls as the program of a trace, which starts from an empty queue; where this one was not empty,
+        the note says so."""
+        return Program(self.steps, self._queue.name, self._queue.dialect, self._note)
 
-        A trace starts from an empty queue; where this queue was not empty, the head of the trace says so.
-        """
-        program = Program(self.steps, self._queue.name, self._queue.dialect, self._note)
-        trace.write(path, [program])
+    def save(self, path: str | Path) -> None:
+        """Write the calls as a trace file, with their times and answers."""
+        trace.write(path, [self.program()])
 
     def __repr__(self) -> str:
         return (

@@ -422,9 +422,17 @@ class Host(ABC):
         Raises `ValueError` where the queue was not made with `history=True`.
         """
         guards.job_id(job_id)
+        return self._kept_history().of(job_id)
+
+    def histories(self) -> list[Timeline]:
+        """What happened to every job, a timeline each, in the order of their first events; raises as `history`."""
+        kept = self._kept_history()
+        return [kept.of(job_id) for job_id in kept.job_ids()]
+
+    def _kept_history(self) -> History:
         if self._kept is None:
             raise ValueError(f"no history is kept of queue {self._name!r}: make it with history=True")
-        return self._kept.of(job_id)
+        return self._kept
 
     def recording(self) -> Recording:
         """Listen for the length of a block: `with queue.recording() as seen:` gives what was `enqueued`,

@@ -122,6 +122,12 @@ class Queue(Host):
             and self.snapshot() == other.snapshot()
         )
 
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """How a notebook shows the queue: its four sets, as a picture and as text."""
+        from emqsim.draw import four_sets
+
+        return four_sets(self)._repr_mimebundle_()
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{which}={len(ids)}" for which, ids in self._machine.sets.items())
         return f"<Queue {self._name!r} {self._dialect} at {self._clock.now_ms} ms: {counts}>"
