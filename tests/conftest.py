@@ -43,3 +43,35 @@ def server(request):
     client.flushall()
     client.close()
     return running
+
+
+FLAGS = [
+    f"--{flag}"
+    for flag in (
+        "no-sandbox",
+        "disable-gpu",
+        "disable-quic",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+    )
+]
+"""The browser runs as any user, draws without a GPU, and asks for nothing that a test does not."""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Debian's chromium without a window, with an empty profile."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        skip_without("browser", "chromium is not on PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        profile = tmp_path_factory.mktemp("profile")
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=chromium, headless=True, args=FLAGS
+        )
+        yield context
+        context.close()
