@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -38,9 +40,13 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = _run(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         print("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]), file=sys.stderr)
         return INTERRUPTED
@@ -49,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN
     except COULD_NOT as failed:
         print(f"emqsim: {without_password(str(failed))}", file=sys.stderr)
+        return COULD_NOT_RUN
+    except Exception:
+        traceback.print_exc()
         return COULD_NOT_RUN
     return status
 

@@ -48,7 +48,7 @@ def text(value: Any, name: str) -> None:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {value!r}")
     try:
-        value.encode()
+        str.encode(value)
     except UnicodeEncodeError:
         raise ValueError(f"{name} has no UTF-8 form: {value!r}") from None
 
@@ -68,7 +68,7 @@ def octets(value: Any, name: str) -> bytes:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str or bytes, not {value!r}")
     text(value, name)
-    return value.encode()
+    return str.encode(value)
 
 
 def choice(value: Any, name: str, allowed: Sequence[str]) -> None:

@@ -71,12 +71,12 @@ class Keys:
     def metrics(self, which: str) -> str:
         """The counter `completed` or `failed`, a hash with the field `count`."""
         guards.choice(which, "which", COUNTERS)
-        return f"{self.base}metrics:{which}"
+        return self.base + "metrics:" + which
 
     def de(self, dedup_id: str) -> str:
         """The job id parked for a producer's idempotency key, a string."""
         guards.text(dedup_id, "dedup_id")
-        return f"{self.base}de:{dedup_id}"
+        return self.base + "de:" + dedup_id
 
     def key(self, kind: str, *parts: str) -> str:
         """A key by the words of its name: `key("pending")`, `key("job", job_id)`.

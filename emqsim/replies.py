@@ -51,7 +51,7 @@ def length(raw: Any) -> int:
 
 def claimed(raw: Any) -> Claimed | None:
     """[id, payload, token], or empty; the payload is nil where the row has none"""
-    if raw is None or raw == []:
+    if raw == []:
         return None
     if len(_list(raw)) != 3:
         raise UnexpectedReply(raw)

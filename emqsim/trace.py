@@ -208,7 +208,7 @@ def read(path: str | Path) -> tuple[list[Program], str | None]:
         try:
             json.loads(rest)
             numbered.append((len(numbered) + 1, rest))
-        except ValueError:
+        except (ValueError, RecursionError):
             cut = f"{path}:{len(numbered) + 1}: cut off in the middle of the line; it is left out"
     for number, line in numbered:
         if line.strip():

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import Any
 
-from emqsim.keys import Keys
 from emqsim.server.address import make_client
 from emqsim.server.connection import Command, Connection
 from emqsim.server.embedded import EmbeddedServer, embedded_server, server_version
@@ -28,8 +27,8 @@ QUEUE = "emqsim-check"
 BUSY_MS = 300
 """After so long a server of our own tells others that a script keeps it busy."""
 
-OWN_TIMEOUT_S = 1.0
-"""How long an answer of a server of our own is waited for."""
+OWN_TIMEOUT_S, SLOW_TIMEOUT_S = 1.0, 4.0
+"""How long an answer of a server of our own is waited for, and how long once it was late."""
 
 CLEAN_S = 2.0
 """How long keys that are left on another's server are tried to be deleted."""
@@ -43,6 +42,8 @@ class Own:
 
     at_once = True
     """Whether a whole program is sent at once."""
+    all_ours = True
+    """Whether whatever is published is the program's."""
     patience_s = 0.0
     """How long a server that went away is waited for."""
 
@@ -54,9 +55,8 @@ class Own:
         self._set_up()
 
     def _set_up(self) -> None:
-        connection = Connection(self.client())
-        connection.call("CONFIG", "SET", "busy-reply-threshold", str(BUSY_MS))
-        connection.close()
+        self._connection = Connection(self.client())
+        self._connection.call("CONFIG", "SET", "busy-reply-threshold", str(BUSY_MS))
 
     def client(self) -> Any:
         """A new client whose answers do not take for ever."""
@@ -67,8 +67,8 @@ class Own:
         return self._name
 
     def events(self) -> str:
-        """A pattern that matches the channels of all queues of the run."""
-        return glob(Keys(self._name).events)
+        """A pattern that matches the channels that are listened to."""
+        return "*"
 
     def first(self) -> list[Command]:
         """What is sent before the first step."""
@@ -82,8 +82,20 @@ class Own:
         """Told of each program before anything of it is sent."""
 
     def ends(self, queue: ServerQueue, possible: list[bytes]) -> list[str]:
-        """Told of each program when it ended: keys that cannot exist and do, beside those in pictures."""
-        return []
+        """Told of each program when it ended: what cannot be and is, beside what pictures show."""
+        return list(self._beside())
+
+    def _beside(self) -> dict[str, Any]:
+        """What a picture does not show: keys that expire, and keys in other databases."""
+        found: dict[str, Any] = {}
+        for line in self._connection.call("INFO", "keyspace").decode().splitlines():
+            database, _, counts = line.partition(":")
+            numbers = dict(each.split("=") for each in counts.split(",")) if counts else {}
+            if numbers and database != "db0":
+                found[f"(keys in {database})"] = numbers["keys"].encode()
+            elif int(numbers.get("expires", 0)):
+                found["(keys that expire)"] = numbers["expires"].encode()
+        return found
 
     def strange(self, beside: int) -> bool:
         """Whether the server may not hold so many keys that are not in the picture."""
@@ -91,15 +103,15 @@ class Own:
 
     def snapshot(self, queue: ServerQueue) -> dict[str, Any]:
         """All that a step can have written, where that can be told."""
-        return queue.snapshot(everything=True)
+        return queue.snapshot(everything=True) | self._beside()
 
     def hung(self) -> str | None:
         """After an answer did not come: in words, that a script does not end. Such a server is killed and started
-        anew, since a script that has written cannot be stopped; one that is merely slow gets more time."""
+        anew, since a script that has written cannot be stopped. One that is merely slow gets more time, once."""
         answer = _ping(self.client())
-        if answer is None:
-            self._timeout_s *= 10
-        if answer is None or not (isinstance(answer, ServerError) or answer.timed_out):
+        busy = isinstance(answer, ServerError) and answer.wire.startswith("BUSY")
+        if not busy and (self._timeout_s == OWN_TIMEOUT_S or not getattr(answer, "timed_out", False)):
+            self._timeout_s = SLOW_TIMEOUT_S
             return None
         self._server.restart()
         self._set_up()
@@ -111,6 +123,7 @@ class Own:
 
     def close(self) -> list[str]:
         """Leave; names of keys that stay behind."""
+        self._connection.close()
         return []
 
 
@@ -123,6 +136,7 @@ class Shared:
     """
 
     at_once = False
+    all_ours = False
     patience_s = 2.0
 
     def __init__(

@@ -128,7 +128,7 @@ class Lockstep(Rig):
             if found is not None:
                 return found
         again = f"seen once, and not in {WALKS} more runs step by step: the script or the server is not consistent"
-        return self.as_seen(trial, "" if hung else again)
+        return self.as_seen(trial, "" if hung and not self.ground.at_once else again)
 
     def _walk(self, program: Play) -> Divergence | None:
         self.begin(program.possible)

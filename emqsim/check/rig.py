@@ -76,7 +76,16 @@ class Rig(ABC):
             if isinstance(answer, ServerError):
                 if environment(answer.wire):
                     raise answer
-                raise ValueError(f"script {script.name} does not compile: {answer}")
+                raise ValueError(
+                    f"script {script.name} does not compile: {answer}{self._because_of_the_clock(script)}"
+                )
+
+    def _because_of_the_clock(self, script: Script) -> str:
+        """That the script compiles without the line in front of it, where it does."""
+        alone = self._connection.exchange([("SCRIPT", "LOAD", script.source)])[0]
+        if not script.clocked or isinstance(alone, ServerError):
+            return ""
+        return "; it does without the line of the virtual clock in front: check it on the server's own time"
 
     def close(self) -> list[str]:
         """Leave the server as it was found; names of keys that stay behind."""
@@ -108,7 +117,9 @@ class Rig(ABC):
     def heard(self) -> list[Any]:
         """The events of this program, since the last call."""
         channel = self.queue.key("events").encode()
-        return parsed(message for name, message in self._subscription.messages() if name == channel)
+        came = self._subscription.messages()
+        others = [f"{message!r} on channel {name!r}" for name, message in came if name != channel]
+        return parsed(message for name, message in came if name == channel) + others * self.ground.all_ours
 
     def lost(self, failed: Exception, program: Program, last_try: bool) -> str | None:
         """After a call was not answered: in words that a script does not end, or `None` to try again on a new

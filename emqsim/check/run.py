@@ -24,6 +24,7 @@ from emqsim.dialect import Dialect, Rules
 from emqsim.machine import TRANSITIONS
 from emqsim.server.embedded import EmbeddedServer
 from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable
+from emqsim.server.interrupts import remembered
 from emqsim.server.options import TIMEOUT_S
 from emqsim.server.scripts import choose
 
@@ -38,6 +39,9 @@ CLOCKS: Mapping[str, Callable[[Ground, Dialect, Mapping[str, str], Rules | None]
     "server": ServerTime,
 }
 """Whose time the scripts read, and what runs programs on it."""
+
+LONGEST_S = 10**6
+"""The longest time limit, and the longest wait for an answer."""
 
 Progress = Callable[[int, int], None]
 """Told after each program: programs and steps so far."""
@@ -103,8 +107,10 @@ def check(
         seed = randbelow(2**32)
     guards.integer(seed, "seed", 0)
     for name, seconds in (("time_limit", time_limit), ("timeout", timeout)):
-        if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
-            raise ValueError(f"{name} must be a number of seconds above 0, not {seconds!r}")
+        if seconds is not None and not (isinstance(seconds, (int, float)) and 0 < seconds <= LONGEST_S):
+            raise ValueError(
+                f"{name} must be a number of seconds above 0, at most {LONGEST_S}, not {seconds!r}"
+            )
     if emit_test is not None:
         _check_writable(Path(emit_test))
     report = Report(chosen, seed, clock=clock)
@@ -140,13 +146,17 @@ class _Run:
         self.started = time.monotonic()
         self._until = self.started + time_limit if time_limit is not None else float("inf")
         self._progress = progress
+        self._interrupted: Callable[[], None] = lambda: None
 
     def all(self, folder: str | Path | None, examples: int, steps: int) -> None:
         """Saved programs, then random ones; the report has the first divergence, or why there was no end."""
         try:
-            found = self._saved(folder) or self._random(examples, steps)
+            with remembered() as self._interrupted:
+                found = self._saved(folder) or self._random(examples, steps)
             if found is not None:
                 self.report.divergence = self.rig.explain(found)
+            elif not self.report.programs + self.report.saved:
+                self.report.failure = "there was no time for a program"
         except Stopped as stopped:
             self.report.failure, self.report.program = str(stopped), stopped.program
         finally:
@@ -204,6 +214,7 @@ class _Run:
         return None
 
     def _try(self, program: bytes) -> None:
+        self._interrupted()
         if time.monotonic() > self._until:
             raise _OutOfTime
         try:
@@ -226,6 +237,7 @@ class _Run:
 
         def fails(shorter: bytes) -> bool:
             nonlocal best, over
+            self._interrupted()
             if over or time.monotonic() > until:
                 return False
             try:
@@ -266,6 +278,8 @@ def _sort_scripts(given: Mapping[str, str], report: Report) -> dict[str, str]:
 
 def _check_writable(path: Path) -> None:
     """Raises `ValueError` for a path that a test cannot be written to, or should not be."""
+    if path.parent.is_dir() and not os.access(path.parent, os.W_OK):
+        raise ValueError(f"emit_test: {path} cannot be written: nothing can be written to {path.parent}")
     if not path.parent.is_dir():
         raise ValueError(f"emit_test: {path} cannot be written: there is no folder {path.parent}")
     if path.exists() and not (path.is_file() and EMITTED in path.read_text("utf-8", "replace")):

@@ -90,7 +90,7 @@ def explore(
 
     Raises `ValueError` or `TypeError` for a bad argument.
     """
-    guards.count(jobs, "jobs")
+    guards.integer(jobs, "jobs", 1, 20)
     guards.integer(max_claims, "max_claims", 1, 30)
     guards.integer(max_attempts, "max_attempts")
     guards.choice(clients, "clients", tuple(Clients))

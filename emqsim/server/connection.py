@@ -8,10 +8,12 @@ so on) and leaves the retries out. It speaks RESP2 and decodes nothing, whatever
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from threading import Lock
 from types import ModuleType
 from typing import Any
@@ -53,9 +55,21 @@ class Connection:
         self._library = _library(client)
         pool = client.connection_pool
         kept = {name: value for name, value in pool.connection_kwargs.items() if not _POOLED.match(name)}
-        self._raw = pool.connection_class(**(kept | _OURS | settings))
+        self._make = partial(pool.connection_class, **(kept | _OURS | settings))
+        self._begin()
+
+    def _begin(self) -> None:
+        """A connection of this process alone, not open yet."""
+        self._raw = self._make()
         self._lock = Lock()
+        self._process = os.getpid()
         weakref.finalize(self, self._raw.disconnect)
+
+    def _owned(self) -> Lock:
+        """The lock of this connection; in a process that was forked off, a connection of its own first."""
+        if self._process != os.getpid():
+            self._begin()
+        return self._lock
 
     def __repr__(self) -> str:
         return f"<Connection to {self.address}>"
@@ -79,7 +93,7 @@ class Connection:
         A command that is sent often may be given as the bytes that `pack` makes of it.
         Raises `ServerUnavailable` where nothing could be sent, `OutcomeUnknown` where an answer is missing.
         """
-        with self._lock:
+        with self._owned():
             self._open()
             try:
                 request = b"".join(each if isinstance(each, bytes) else pack(each) for each in commands)
@@ -139,6 +153,7 @@ class Connection:
     def _failures(self) -> tuple[type[BaseException], ...]:
         errors = self._library.exceptions
         return (
+            RecursionError,
             errors.ConnectionError,
             errors.TimeoutError,
             errors.InvalidResponse,
@@ -152,14 +167,19 @@ class Subscription(Connection):
 
     def __init__(self, client: Any, pattern: str) -> None:
         super().__init__(client)
+        self._pattern = pattern
         self.call("PSUBSCRIBE", pattern)
 
     def messages(self) -> list[tuple[bytes, bytes]]:
         """Channel and message of everything that came since the last call, all published before this one.
 
         A ping of our own marks the end: its answer comes behind them. Raises `OutcomeUnknown` where the
-        connection was lost, and with it what was published meanwhile.
+        connection was lost, and with it what was published meanwhile; the next call listens again.
         """
+        with self._owned():
+            lost = self._raw._sock is None
+        if lost:
+            self.call("PSUBSCRIBE", self._pattern)
         with self._lock:
             try:
                 self._raw.send_packed_command([pack(("PING",))], check_health=False)

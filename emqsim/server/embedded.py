@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,11 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Kill the server; nothing of it is left."""
         assert self._guardian.stdin is not None
-        self._guardian.stdin.close()
+        with suppress(OSError):
+            self._guardian.stdin.write(b".")
+            self._guardian.stdin.flush()
+        with suppress(OSError):
+            self._guardian.stdin.close()
         self._guardian.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -1,10 +1,10 @@
-"""Ctrl-C, where it has to wait."""
+"""Ctrl-C, where it has to wait, and where it must not get lost."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -22,3 +22,27 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def remembered() -> Iterator[Callable[[], None]]:
+    """Ctrl-C raises as ever, and what is given raises it again, once called: where it happens to come while a
+    callback of the garbage collector runs, as some libraries have them, Python only prints it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    came: list[int] = []
+
+    def noted(number: int, _: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    def again() -> None:
+        if came:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, noted)
+    try:
+        yield again
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -21,8 +21,10 @@ PRELUDE = (
     "if select('#', ...) == 1 and type(...) == 'string' and string.upper(...) == 'TIME' "
     "then return {seconds, micros} end "
     "return call(...) end end "
-    "for i = 1, select('#', ...) do local api = select(i, ...) "
-    "shadows[i] = setmetatable({call = held(api.call), pcall = held(api.pcall)}, {__index = api}) end "
+    "for i = 1, select('#', ...) do local api = select(i, ...) if type(api) == 'table' then "
+    "local shadow = {} for name, value in pairs(api) do shadow[name] = value end "
+    "shadow.call, shadow.pcall = held(api.call), held(api.pcall) "
+    "shadows[i] = setmetatable(shadow, {__index = api}) end end "
     "return unpack(shadows) end)(redis, select(2, pcall(function() return server.call and server end))) "
 )
 """One line that goes in front of a script: TIME answers with the last two of ARGV, which it takes off.

@@ -14,16 +14,17 @@ from emqsim.server.errors import MissingCommand, ServerError
 _KEYS_OF_QUEUE = (*SETS, "meta", "base", "job_prefix")
 
 
-def key(keys: Keys, word: str, args: Mapping[str, Any]) -> str | None:
+def key_of(keys: Keys, word: str, args: Mapping[str, Any]) -> str | None:
     """The key that a word of the table stands for, or `None` for a word that is no key."""
     if word in _KEYS_OF_QUEUE:
-        return str(getattr(keys, word))
-    if word == "row":
-        return keys.job_prefix + str(args["job_id"])
-    if word in ("logs", "lock"):
-        return f"{keys.job_prefix}{args['job_id']}:{word}"
+        named: str = getattr(keys, word)
+        return named
+    if word in ("row", "logs", "lock"):
+        job_id: str = args["job_id"]
+        return keys.job_prefix + job_id + ("" if word == "row" else ":" + word)
     if word == "set":
-        return keys.base + str(args["which"])
+        which: str = args["which"]
+        return keys.base + which
     if word == "metrics":
         return keys.metrics(args["which"])
     if word in COUNTERS:
@@ -86,7 +87,7 @@ def _keys(words: Iterable[str], keys: Keys, args: Mapping[str, Any]) -> Iterator
         if word.startswith("*"):
             yield from _keys(args[word[1:]], keys, args)
             continue
-        named = key(keys, word, args)
+        named = key_of(keys, word, args)
         assert named is not None, word
         yield named
 
@@ -101,10 +102,10 @@ def _texts(words: Iterable[str], keys: Keys, args: Mapping[str, Any]) -> Iterato
         elif word in args:
             yield _text(args[word])
         else:
-            yield _text(key(keys, word, args) or word)
+            yield _text(key_of(keys, word, args) or word)
 
 
 def _text(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
-    return b"%d" % value if isinstance(value, int) else str(value).encode()
+    return b"%d" % value if isinstance(value, int) else str.encode(value)
