@@ -109,9 +109,11 @@ class Own:
         """After an answer did not come: in words, that a script does not end. Such a server is killed and started
         anew, since a script that has written cannot be stopped. One that is merely slow gets more time, once."""
         answer = _ping(self.client())
-        busy = isinstance(answer, ServerError) and answer.wire.startswith("BUSY")
-        if not busy and (self._timeout_s == OWN_TIMEOUT_S or not getattr(answer, "timed_out", False)):
+        if _silent(answer) and self._timeout_s == OWN_TIMEOUT_S:
             self._timeout_s = SLOW_TIMEOUT_S
+            answer = _ping(self.client())
+        busy = isinstance(answer, ServerError) and answer.wire.startswith("BUSY")
+        if not busy and not _silent(answer):
             return None
         self._server.restart()
         self._set_up()
@@ -292,6 +294,10 @@ def _ping(client: Any) -> ServerError | ServerUnavailable | OutcomeUnknown | Non
     finally:
         connection.close()
     return None
+
+
+def _silent(answer: ServerError | ServerUnavailable | OutcomeUnknown | None) -> bool:
+    return not isinstance(answer, ServerError) and answer is not None and answer.timed_out
 
 
 def _full(queue: ServerQueue, possible: Iterable[bytes]) -> list[str]:

@@ -100,10 +100,10 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Kill the server; nothing of it is left."""
         assert self._guardian.stdin is not None
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             self._guardian.stdin.write(b".")
             self._guardian.stdin.flush()
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             self._guardian.stdin.close()
         self._guardian.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
