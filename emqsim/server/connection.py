@@ -189,7 +189,8 @@ class Subscription(Connection):
                 return came
             except self._failures() as failed:
                 self._raw.disconnect()
-                raise OutcomeUnknown(f"lost the subscription at {self.address}: {failed}") from failed
+                words = f"lost the subscription at {self.address}: {failed}"
+                raise OutcomeUnknown(words, self._late(failed)) from failed
 
 
 def _library(client: Any) -> ModuleType:
