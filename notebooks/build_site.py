@@ -15,6 +15,9 @@ from emqsim.draw import map_page, stepper_page
 
 HERE = Path(__file__).parent
 
+FITTING = "<style>.jp-RenderedSVG img { max-width: calc(100vw - 160px); height: auto; }</style></head>"
+"""Pictures are no wider than the page."""
+
 INDEX = """<!doctype html>
 <html lang="en">
 <head>
@@ -44,7 +47,7 @@ def build(folder: Path) -> None:
         notebook = nbformat.read(path, as_version=4)
         title = notebook.cells[0].source.splitlines()[0].removeprefix("# ")
         page, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
-        page = re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', page)
+        page = re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', page).replace("</head>", FITTING, 1)
         (folder / f"{path.stem}.html").write_text(page, encoding="utf-8")
         links.append(f'<li><a href="{path.stem}.html">{title}</a></li>')
     (folder / "index.html").write_text(INDEX.format(notebooks="\n".join(links)), encoding="utf-8")
