@@ -167,6 +167,18 @@ def test_a_lease_ends_at_its_deadline_and_the_bar_goes_on(queue):
     assert ends[1] == ends[2] - 2 < ends[0]
 
 
+def test_a_lease_that_is_given_up_ends_with_its_bar(queue):
+    job_id = queue.clock.mint()
+    queue.enqueue(job_id, "x")
+    token = queue.claim(30_000).token
+    queue.clock.advance(ms=1_000)
+    queue.complete(job_id, token)
+    picture = timeline(queue)
+    bar, lease = of_role(picture, "rect", "active-soft")[0], of_role(picture, "rect", "active")[0]
+    assert (bar.get("x"), bar.get("width")) == (lease.get("x"), lease.get("width"))
+    assert "+30 s" not in texts(picture)
+
+
 def test_two_sets_at_once_are_two_bars_above_each_other(queue):
     job_id, token = lapsed(queue)
     queue.extend_lock(job_id, token, 1_000)
