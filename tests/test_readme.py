@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from planted import PLANTED, changed
 
+from emqsim import Queue, trace
 from emqsim.cli import main
 from emqsim.describe import lifecycle_markdown
 
@@ -76,3 +77,10 @@ def test_every_command_and_option_that_is_named_exists():
 @pytest.mark.parametrize("name", re.findall(r"`(emqsim/[\w/.]+)`", README))
 def test_every_file_that_is_named_exists(name):
     assert (ROOT / name).exists()
+
+
+def test_every_call_of_a_queue_is_listed():
+    table = README.split("| what for |")[1].split("\n\n")[0]
+    listed = set(re.findall(r"`(\w+)`", table)) - {"Queue", "ServerQueue"}
+    assert all(hasattr(Queue, name) for name in listed)
+    assert set(trace.CALLS) <= listed
