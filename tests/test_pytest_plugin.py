@@ -18,8 +18,9 @@ CONSUMER_TESTS = Path(__file__).with_name("test_consumer.py")
 
 
 @pytest.fixture
-def run(pytester):
-    """Run the tests of the project."""
+def run(pytester, monkeypatch):
+    """Run the tests of the project, as on a developer's machine: where CI is set, pytest's summary is longer."""
+    monkeypatch.delenv("CI", raising=False)
 
     def run(*options):
         return pytester.runpytest(*ALONE, *options)
