@@ -162,7 +162,7 @@ class Host(ABC):
         pause flag is read first, in a step of its own.
         """
         guards.lease(lease_ms)
-        if not self._rules.claim_reads_pause and self.paused:
+        if not self._rules.claim_reads_pause and self._run(machine.is_paused):
             return None
         claimed: Claimed | None = self._run(machine.claim, lease_ms)
         return claimed

@@ -223,8 +223,9 @@ def _admit(m: Machine, row: Transition, job_id: str, payload: bytes, score: floa
     _kind(row, job_id)
     if job_id in m.rows:
         return Verdict.DUPLICATE
-    m.rows[job_id] = {"attempts": b"0", "payload": payload}
-    _enter(m, row.moves[0], job_id, score)
+    move = row.moves[0]
+    m.rows[job_id] = {"state": move.state, "attempts": b"0", "payload": payload}  # type: ignore[dict-item]
+    m.sets[move.enters].add(job_id, score)  # type: ignore[index]
     admitted: Verdict = row.reply[1]  # type: ignore[index]
     return admitted
 
