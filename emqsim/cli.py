@@ -21,6 +21,7 @@ COMMANDS = {
     "check": ("emqsim.check.command", "run random programs on the model and on a real server and compare"),
     "explore": ("emqsim.explore.command", "visit every state of a small queue and judge each"),
     "draw": ("emqsim.draw.command", "write the lifecycle map, a timeline or a stepper as a file"),
+    "hazards": ("emqsim.hazards.command", "print what known bugs of job queues do here, or play one"),
     "replay": ("emqsim.replay", "run a trace again, on the model or on both, and compare"),
     "table": ("emqsim.describe", "print the transition table, or one transition with its script"),
 }
