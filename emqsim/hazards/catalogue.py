@@ -98,7 +98,7 @@ def lapsed_and_left(answered: Answered) -> bool:
 def moved_twice(answered: Answered) -> bool:
     """two sweepers or pollers take the same job"""
     moved = [answer["ok"] for act, answer in answered if act.call in ("reap", "promote")]
-    return sum(moved) > 1
+    return bool(sum(moved) > 1)
 
 
 def buried_at_first_failure(answered: Answered) -> bool:
