@@ -64,7 +64,7 @@ def test_the_divergence(tmp_path, monkeypatch, capsys):
 
 def test_every_command_and_option_that_is_named_exists():
     help_texts = {}
-    for command in set(re.findall(r"`?emqsim (check|draw|explore|replay|table)\b", README)):
+    for command in set(re.findall(r"`?emqsim (check|draw|explore|hazards|replay|table)\b", README)):
         done = subprocess.run(
             [sys.executable, "-m", "emqsim", command, "--help"], capture_output=True, text=True
         )
