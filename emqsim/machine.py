@@ -224,7 +224,7 @@ def _admit(m: Machine, row: Transition, job_id: str, payload: bytes, score: floa
     if job_id in m.rows:
         return Verdict.DUPLICATE
     move = row.moves[0]
-    m.rows[job_id] = {"state": move.state, "attempts": b"0", "payload": payload}  # type: ignore[dict-item]
+    m.rows[job_id] = {"attempts": b"0", "payload": payload, "state": move.state}  # type: ignore[dict-item]
     m.sets[move.enters].add(job_id, score)  # type: ignore[index]
     admitted: Verdict = row.reply[1]  # type: ignore[index]
     return admitted
