@@ -6,6 +6,7 @@ from functools import cache
 from itertools import product
 
 import pytest
+from side_by_side import on_both
 
 from emqsim import Queue, QueueError, VirtualClock
 from emqsim.explore import Exploration, Kind, always, eventually, explore, sometimes
@@ -143,10 +144,12 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_known_fault_is_found_as_the_shortest_program(name: str) -> None:
+def test_a_known_fault_is_found_as_the_shortest_program(name: str, valkey_server) -> None:  # type: ignore[no-untyped-def]
+    """And the real scripts are led there by the same program."""
     options, holds, expected = FAULTS[name]
     found = explore(**{"max_claims": 2} | options, properties=[always(name, holds)])  # type: ignore[arg-type]
     assert calls(found, name) == expected
+    on_both(found[name].program, valkey_server)
 
 
 # Properties of one's own.

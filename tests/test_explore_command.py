@@ -10,14 +10,14 @@ from importlib.resources import files
 from xml.etree import ElementTree
 
 import pytest
+from side_by_side import on_both
 
-from emqsim import Queue, VirtualClock, trace
+from emqsim import Queue, trace
 from emqsim.check import check
 from emqsim.cli import main
 from emqsim.dialect import RULES, Dialect
 from emqsim.explore import Exploration, explore
 from emqsim.explore.fixes import FIXES, fixed_rules, fixed_scripts
-from emqsim.server import ServerQueue
 from emqsim.server.scripts import bundled_scripts
 
 FINDINGS = (files("emqsim") / "docs" / "findings.md").read_text("utf-8")
@@ -31,23 +31,6 @@ def explored(clients: str, **more: object) -> Exploration:
 @cache
 def fixed(dialect: str, clients: str, jobs: int) -> Exploration:
     return explore(dialect=dialect, clients=clients, jobs=jobs, rules=fixed_rules(dialect))
-
-
-def on_both(program: trace.Program, server, **more: object) -> None:  # type: ignore[no-untyped-def]
-    """Run a program on the model and on a server; answers and keys have to be the same after each step."""
-    clocks = VirtualClock(), VirtualClock()
-    model = Queue(program.queue, clock=clocks[0], dialect=program.dialect)
-    client = server.client()
-    client.flushall()
-    real = ServerQueue(program.queue, client, clock=clocks[1], dialect=program.dialect)
-    for step in program.steps:
-        for clock in clocks:
-            clock.set(now_us=step.now_us)
-        answers = [trace.perform(queue, step.call, step.args) for queue in (model, real)]
-        assert answers == [step.answer, step.answer], step
-        assert model.snapshot() == real.snapshot(), step
-    real.close()
-    client.close()
 
 
 @pytest.mark.parametrize("dialect", ["wire3", "wire4"])
