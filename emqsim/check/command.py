@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
 
 from emqsim.check.run import CLOCKS, EXAMPLES, STEPS, check
@@ -16,6 +16,7 @@ from emqsim.check.show import report_json, report_text
 from emqsim.cli import CONFORMS, COULD_NOT, COULD_NOT_RUN, DIVERGES
 from emqsim.dialect import Dialect
 from emqsim.server.address import without_password
+from emqsim.server.interrupts import uninterrupted
 from emqsim.server.options import EMBEDDED, TIMEOUT_S, server_options, server_settings
 from emqsim.sources import load_all
 
@@ -127,12 +128,12 @@ def _scratch() -> Iterator[None]:
     if HYPOTHESIS_FOLDER in os.environ:
         yield
         return
-    with TemporaryDirectory(prefix="emqsim-", ignore_cleanup_errors=True) as folder:
-        os.environ[HYPOTHESIS_FOLDER] = folder
-        try:
-            yield
-        finally:
-            del os.environ[HYPOTHESIS_FOLDER]
+    with ExitStack() as undo:
+        with uninterrupted():
+            scratch = TemporaryDirectory(prefix="emqsim-", ignore_cleanup_errors=True)
+            os.environ[HYPOTHESIS_FOLDER] = undo.enter_context(scratch)
+            undo.callback(os.environ.pop, HYPOTHESIS_FOLDER)
+        yield
 
 
 def _progress(programs: int, steps: int) -> None:
