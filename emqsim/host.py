@@ -501,6 +501,11 @@ class Host(ABC):
         guards.job_id(job_id)
         self._run(machine.hold_lock, job_id)
 
+    def lock_row(self, job_id: str) -> None:
+        """Somebody outside marks the job as locked by a field `lock` in its row; `remove_job` refuses it as well."""
+        guards.job_id(job_id)
+        self._run(machine.lock_row, job_id, "lock")
+
     def park_dedup(self, job_id: str, dedup_id: str) -> None:
         """A producer parks the job id under its idempotency key."""
         guards.job_id(job_id)

@@ -858,6 +858,12 @@ def hold_lock(m: Machine, job_id: str) -> None:
     m.locks[job_id] = b"1"
 
 
+@plain(OUTSIDE, "HSET row mark 1", reply=replies.ignored)
+def lock_row(m: Machine, job_id: str, mark: str) -> None:
+    """Somebody outside marks the job as locked in its row, which a job without one gets by this."""
+    m.rows.setdefault(job_id, {})[mark] = b"1"
+
+
 @plain(OUTSIDE, "SET de job_id", reply=replies.ignored)
 def park_dedup(m: Machine, job_id: str, dedup_id: str) -> None:
     """A producer parks a job id under its idempotency key."""

@@ -105,6 +105,7 @@ _FAULTS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
     "drop_row": (_IDS,),
     "drop_member": (st.sampled_from(SETS), _IDS),
     "hold_lock": (_IDS,),
+    "lock_row": (_IDS,),
     "park_dedup": (_IDS, st.just("order-1")),
     "configure": (st.integers(0, 2), st.integers(0, 2)),
 }

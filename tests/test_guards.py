@@ -37,6 +37,7 @@ GOOD = {
     "drop_row": {"job_id": A},
     "drop_member": {"which": "dead", "job_id": A},
     "hold_lock": {"job_id": A},
+    "lock_row": {"job_id": A},
     "park_dedup": {"job_id": A, "dedup_id": "d"},
     "configure": {"concurrency": 1, "rate_max": 1},
 }

@@ -419,6 +419,19 @@ def test_drain(leased):
     assert set(leased.rows) == {A}
 
 
+def test_a_field_in_the_row_is_a_lock_too(leased):
+    leased.lock_row(A)
+    assert leased.rows[A]["lock"] == b"1"
+    with pytest.raises(JobLocked):
+        leased.remove_job(A)
+    leased.lock_row(B)
+    assert leased.snapshot()[leased.key("job", B)] == {"lock": b"1"}
+    assert [(found.name, found.job_ids) for found in leased.violations()] == [
+        ("row_in_no_set", (B,)),
+        ("stub_row", (B,)),
+    ]
+
+
 def test_obliterate_refuses(leased):
     with pytest.raises(NotPaused) as refused:
         leased.obliterate()

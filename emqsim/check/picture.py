@@ -26,6 +26,7 @@ FIELDS = (
     "concurrency",
     "max",
     "count",
+    "lock",
 )
 
 
