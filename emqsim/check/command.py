@@ -32,6 +32,7 @@ DEFAULTS = {
     "clock": "virtual",
     "server": EMBEDDED,
     "timeout": TIMEOUT_S,
+    "processes": 1,
 }
 """Options that a run is made the same by, if they are not these."""
 
@@ -66,6 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="makes a run the same again")
     parser.add_argument(
         "--time-limit", type=float, metavar="S", help="seconds after which no program is begun"
+    )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many processes share the programs, each with a server or queues of its own (default 1)",
     )
     parser.add_argument(
         "--clock",
@@ -107,6 +115,7 @@ def _check(options: argparse.Namespace) -> int:
             folder=FOLDER,
             progress=progress,
             clock=options.clock,
+            processes=options.processes,
             emit_test=options.emit_test,
             **server_settings(options),
         )

@@ -24,6 +24,9 @@ from emqsim.server.serverqueue import ServerQueue, glob
 QUEUE = "emqsim-check"
 """The name of the queue of a program, where nothing asks for another one."""
 
+RUNS = "emqsim-"
+"""How the names of all queues on a server that is not ours begin, in any process."""
+
 BUSY_MS = 300
 """After so long a server of our own tells others that a script keeps it busy."""
 
@@ -155,7 +158,7 @@ class Shared:
         )
         self._url = url
         self._connection = Connection(self.client())
-        self._run = f"emqsim-{token_hex(6)}"
+        self._run = f"{RUNS}{token_hex(6)}"
         self._queues = 0
         self._left: dict[str, list[str]] = {}
         """Queues whose keys have not been deleted yet, with the names of the keys they can have."""
@@ -223,7 +226,7 @@ class Shared:
             names = {name.decode("utf-8", "backslashreplace") for name in self._connection.scan("*")}
         except (ServerError, ServerUnavailable, OutcomeUnknown):
             return []
-        others = sorted(name for name in names if not name.startswith(f"emq:{{{self._run}-"))
+        others = sorted(name for name in names if not name.startswith(f"emq:{{{RUNS}"))
         shown = ", ".join(others[:_SHOWN]) + (
             f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         )

@@ -1,15 +1,17 @@
 """One program on the model and on a server: the answer and the whole state compared after every step.
 
 The model needs no server, so a whole program runs on it first; then its operations go to the server, all at once
-where it is ours, a picture of the keyspace behind each step. Only where something differs is the program run once
-more, step by step with full snapshots, to show what.
+where it is ours, a picture of the keyspace behind each step. While the server is at it, the next program runs on the
+model. Only where something differs is the program run once more, step by step with full snapshots, to show what.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from emqsim import VirtualClock
 from emqsim.check.coverage import Coverage
@@ -17,13 +19,28 @@ from emqsim.check.divergence import Difference, Divergence, Stopped, Trial
 from emqsim.check.ground import Ground
 from emqsim.check.play import Play, Source, play
 from emqsim.check.recorder import Recorder, outcome
-from emqsim.check.rig import ATTEMPTS, Rig, answered, parsed
+from emqsim.check.rig import ATTEMPTS, Rig, answered, known, parsed
 from emqsim.dialect import Dialect, Rules
 from emqsim.operation import Transition
 from emqsim.server import wire
-from emqsim.server.connection import Command
+from emqsim.server.connection import pack
 from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.trace import perform
+
+_FAILURES = (OutcomeUnknown, ServerUnavailable, ServerError)
+
+Answers = Callable[[], list[Any]]
+
+
+class Taken(NamedTuple):
+    """What came of a program on a server."""
+
+    steps: list[tuple[list[Any], list[Any]]]
+    """For each step the answers to its operations, and the answer of the picture."""
+    others: list[str]
+    """Keys that cannot exist and do."""
+    heard: list[Any]
+
 
 WALKS = 3
 """How often a difference is looked for again, before it is shown as it was seen."""
@@ -44,46 +61,86 @@ class Lockstep(Rig):
         super().__init__(ground, dialect, scripts, rules, VirtualClock())
 
     def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
-        played = play(source, self.dialect, coverage, self.rules)
-        steps = len(played.steps)
-        difference = self._difference(played)
-        if difference is not None:
-            del played.steps[difference.step + 1 :]
-        return Trial(played, difference, steps)
+        (trial,) = self.runs([source], coverage)
+        return trial
 
-    def _difference(self, program: Play) -> Difference | None:
-        for attempt in range(1, ATTEMPTS + 1) if program.steps else ():
+    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Iterator[Trial]:
+        """While a server of ours is at one program, the next one runs on the model, and the one before is compared."""
+        ahead: tuple[Play, Answers] | None = None
+        try:
+            for source in sources:
+                program = play(source, self.dialect, coverage, self.rules)
+                commands = self._commands(program) if self.ground.at_once else []
+                behind, ahead = ahead, None
+                before = behind and self._settled(*behind)
+                if isinstance(before, Trial):
+                    yield before
+                ahead = program, self._begun(program, commands)
+                if callable(before):
+                    yield before()
+            if ahead:
+                behind, ahead = ahead, None
+                before = self._settled(*behind)
+                yield before if isinstance(before, Trial) else before()
+        finally:
+            if ahead:
+                self._forgone(*ahead)
+
+    def _forgone(self, program: Play, answers: Answers) -> None:
+        """Let a program end that was sent ahead and is not asked for."""
+        try:
+            self._taken(program, answers)
+        except _FAILURES as failed:
+            with suppress(Stopped):
+                self.lost(failed, program.program(), last_try=True)
+
+    def _settled(self, program: Play, answers: Answers) -> Callable[[], Trial] | Trial:
+        """Take what came of a program on the server, trying again where that fails; what is returned compares, or is
+        the trial itself where a script does not end."""
+        for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._compare(program)
-            except (OutcomeUnknown, ServerUnavailable, ServerError) as failed:
+                return partial(self._trial, program, self._taken(program, answers))
+            except _FAILURES as failed:
                 step = len(program.steps) - 1 if self._at is None else self._at
                 so_far = program.program()
                 del so_far.steps[step + 1 :]
                 words = self.lost(failed, so_far, attempt == ATTEMPTS)
-                if words is not None:
-                    model = program.steps[step].step.answer or {}
-                    return Difference(step, ["answer"], model, {"error": words}, hung=True)
-        return None
+            if words is not None:
+                model = program.steps[step].step.answer or {}
+                hung = Difference(step, ["answer"], model, {"error": words}, hung=True)
+                return _cut(program, hung)
+            answers = self._begun(program, self._commands(program))
+        raise AssertionError("unreachable")
 
-    def _compare(self, program: Play) -> Difference | None:
-        answers = self._send(program)
-        others = self.ground.ends(self.queue, program.possible)
-        heard = self.heard()
-        replies = iter(answers)
-        for index, played in enumerate(program.steps):
-            for operation, _, expected in played.sent:
-                got = outcome(partial(wire.meaning, operation, next(replies)))
-                if isinstance(operation, Transition) and got != expected:
-                    return Difference(index, ["answer"], answered(expected), answered(got))
-            seen = next(replies)
-            if isinstance(seen, ServerError):
-                raise seen
-            state, beside = seen
+    def _trial(self, program: Play, taken: Taken) -> Trial:
+        return _cut(program, self._compare(program, taken))
+
+    def _taken(self, program: Play, answers: Answers) -> Taken:
+        """What came of a program on the server. Raises `ServerError` where a picture could not be made."""
+        replies = iter(answers())
+        steps = []
+        for played in program.steps:
+            steps.append(([next(replies) for _ in played.sent], next(replies)))
+            if isinstance(steps[-1][1], ServerError):
+                raise steps[-1][1]
+        return Taken(steps, self.ground.ends(self.queue, program.possible), self.heard())
+
+    def _compare(self, program: Play, taken: Taken) -> Difference | None:
+        if not program.steps:
+            return None
+        for index, (played, (replies, (state, beside))) in enumerate(
+            zip(program.steps, taken.steps, strict=True)
+        ):
+            for (operation, _, expected), reply in zip(played.sent, replies, strict=True):
+                if isinstance(operation, Transition):
+                    got = outcome(partial(wire.meaning, operation, reply))
+                    if got != expected:
+                        return Difference(index, ["answer"], answered(expected), answered(got))
             if state != played.state or self.ground.strange(beside):
                 return self._unlike(program, index, "state")
-        if others:
+        if taken.others:
             return self._unlike(program, len(program.steps) - 1, "state")
-        if heard != parsed(program.messages):
+        if taken.heard != parsed(program.messages):
             return self._unlike(program, len(program.steps) - 1, "events")
         return None
 
@@ -91,26 +148,38 @@ class Lockstep(Rig):
         answer = program.steps[step].step.answer or {}
         return Difference(step, [what], answer, answer)
 
-    def _send(self, program: Play) -> list[Any]:
-        """The answers to all operations of a program in a new queue, and after each step a picture."""
-        self.begin(program.possible)
-        at_once: list[Command | bytes] = []
-        answers: list[Any] = []
-        first = self.ground.first()
-        self._at = None if self.ground.at_once else 0
-        for index, played in enumerate(program.steps):
+    def _commands(self, program: Play) -> list[list[bytes]]:
+        """For each step of a program its operations, and behind them the command that makes a picture."""
+        found = []
+        for played in program.steps:
             self._clock.set(now_us=played.step.now_us)
-            commands: list[Command | bytes] = []
-            for operation, args, _ in played.sent:
-                commands += self.queue.commands(operation, *args)
-            commands.append(self.pictured(played.keys, program.possible))
-            if self.ground.at_once:
-                at_once += commands
-            else:
-                self._at = index
-                answers += self.answers(commands)
-        if self.ground.at_once:
-            answers = self.answers([*first, *at_once])[len(first) :]
+            commands = [
+                pack(command)
+                for operation, args, _ in played.sent
+                for command in self.queue.commands(operation, *args)
+            ]
+            found.append([*commands, self.pictured(played.keys, program.possible)])
+        return found
+
+    def _begun(self, program: Play, commands: list[list[bytes]]) -> Answers:
+        """Send a program, all of it where the server is ours; what is returned gives the answers, or fails."""
+        if not self.ground.at_once:
+            return partial(self._one_by_one, program)
+        self._at = None
+        first = self.ground.first()
+        try:
+            self.begin(program.possible)
+            answers = self._connection.begin([*first, *chain.from_iterable(commands)])
+        except _FAILURES as failed:
+            return partial(_fail, failed)
+        return lambda: known(answers())[len(first) :]
+
+    def _one_by_one(self, program: Play) -> list[Any]:
+        self.begin(program.possible)
+        answers = []
+        for index, commands in enumerate(self._commands(program)):
+            self._at = index
+            answers += self.answers(commands)
         return answers
 
     def explain(self, trial: Trial) -> Divergence:
@@ -180,3 +249,15 @@ class Lockstep(Rig):
             before = expected
         self.ground.ends(self.queue, program.possible)
         return None
+
+
+def _cut(program: Play, difference: Difference | None) -> Trial:
+    """The trial of a program, which ends at its first difference."""
+    steps = len(program.steps)
+    if difference is not None:
+        del program.steps[difference.step + 1 :]
+    return Trial(program, difference, steps)
+
+
+def _fail(failed: Exception) -> list[Any]:
+    raise failed

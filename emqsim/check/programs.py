@@ -71,7 +71,7 @@ _COUNTS = (1, 2, 3, 100, 101, 10_000, 2**53)
 _LIMITS = (100, 1, 2, 3, 99, 101, 2**53)
 _MAX_ATTEMPTS = (3, 1, 2, 0, 4, -1, 2**60)
 _MAX_STALLED = (1, 2, 3, 0, -1, 2**60)
-_KEEPS = (0, 1, 2, 3, 2**53)
+_KEEPS = (0, 1, 2, 3, 0, 12, 0, 2**53, 0, 0)
 _LINES = (b"line", b"", b"\xff\n")
 _DEDUPS = ("d1", "d2", "")
 _CEILINGS = (1, 2, 0, -1, 3, 2**60)
@@ -126,9 +126,17 @@ class Scene:
         return str(pick(known[-6:], byte))
 
     def fresh(self, byte: int) -> str:
-        """An id to admit: mostly one that is new."""
-        if byte >= 216:
+        """An id to admit: mostly one that is new, now and then one that is a ghost or has a row."""
+        if byte >= 232:
             return str(pick((_FOREIGN, *self.known()), byte))
+        if byte >= 200:
+            machine = self.queue.machine
+            ghosts = [job_id for job_id in self.seen if job_id not in machine.rows]
+            there = [
+                job_id for job_id in ghosts if any(job_id in members for members in machine.sets.values())
+            ]
+            if there:
+                return str(pick(there, byte))
         start = byte % len(_FEW)
         for job_id in (*_FEW[start:], *_FEW[:start]):
             if job_id not in self.seen:
@@ -198,7 +206,7 @@ Maker = Callable[[Scene, int, int, int], tuple[Any, ...]]
 
 class Action(NamedTuple):
     """What an actor may do: the call, how its arguments come from three bytes, and how often it is
-    chosen in a mixed program, and in one about claims, about sweeps, about operators, about bulk."""
+    chosen in a mixed program, and in one about claims, about sweeps, about operators, about bulk, about logs."""
 
     call: str
     make: Maker
@@ -207,6 +215,7 @@ class Action(NamedTuple):
     sweeps: int = 0
     operators: int = 0
     bulk: int = 0
+    logs: int = 0
 
 
 def _settle(*pools: str | Sequence[Any]) -> Maker:
@@ -250,13 +259,13 @@ def _delay_until(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
 
 
 ACTIONS = (
-    Action("enqueue", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b)), 12, 12, 12, 8),
+    Action("enqueue", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b)), 12, 12, 12, 8, 0, 6),
     Action(
-        "enqueue_in", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), pick(s.pools.delays, c)), 5, 2, 6, 3
+        "enqueue_in", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), pick(s.pools.delays, c)), 5, 2, 6, 6
     ),
     Action("enqueue_at", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), s.moment(c)), 5, 1, 4, 2),
     Action("enqueue_many", _pairs, 2, 2, 2, 2),
-    Action("enqueue_many", _bulk, 0, 0, 0, 0, 12),
+    Action("enqueue_many", _bulk, 0, 0, 0, 0, 40),
     Action("claim", lambda s, a, b, c: (pick(s.pools.leases, a),), 16, 20, 16, 8, 2),
     Action("claim_batch", lambda s, a, b, c: (pick(_COUNTS, a), pick(s.pools.leases, b)), 4, 4, 4, 2),
     Action(
@@ -269,7 +278,7 @@ ACTIONS = (
         30,
     ),
     Action("complete", _settle(), 11, 14, 5, 3, 2),
-    Action("retry", _settle("delays", _MAX_ATTEMPTS, (b"boom", b"", b"\xff")), 11, 14, 5, 6, 2),
+    Action("retry", _settle("delays", _MAX_ATTEMPTS, (b"boom", b"", b"\xff")), 11, 14, 5, 9, 2),
     Action("delay", _settle("delays"), 4, 4, 3, 1, 1),
     Action("delay_until", _delay_until, 3, 3, 2, 1),
     Action("promote", lambda s, a, b, c: (pick(_LIMITS, a),), 8, 5, 16, 2, 8),
@@ -286,9 +295,9 @@ ACTIONS = (
     ),
     Action("update_data", lambda s, a, b, c: (s.job(a), pick(_TEXTS, b)), 3, 1, 0, 4),
     Action("update_progress", lambda s, a, b, c: (s.job(a), pick(_TEXTS, b)), 3, 1, 0, 4),
-    Action("add_log", lambda s, a, b, c: (s.job(a), pick(_LINES, b), pick(_KEEPS, c)), 5, 1, 0, 9),
+    Action("add_log", lambda s, a, b, c: (s.job(a), pick(_LINES, b), pick(_KEEPS, c)), 5, 1, 0, 9, 0, 120),
     Action("remove_job", lambda s, a, b, c: (s.job(a), pick((None, *_DEDUPS), b)), 5, 1, 0, 9, 1),
-    Action("is_maxed", lambda s, a, b, c: (), 3, 1, 0, 4),
+    Action("is_maxed", lambda s, a, b, c: (), 3, 1, 0, 4, 4),
     Action(
         "configure",
         lambda s, a, b, c: pick(((1,), (2,), (None, 5), (0,), (-1,), (2**60, 1), (3,)), a),
@@ -300,11 +309,15 @@ ACTIONS = (
     Action("drop_row", lambda s, a, b, c: (s.job(a),), 5, 3, 6, 5, 2),
     Action("drop_member", lambda s, a, b, c: (pick(SETS, b), s.job(a, pick(SETS, b))), 4, 3, 4, 5),
     Action("hold_lock", lambda s, a, b, c: (s.job(a),), 2, 0, 0, 6),
+    Action("lock_row", lambda s, a, b, c: (s.job(a),), 1, 0, 0, 3),
     Action("park_dedup", lambda s, a, b, c: (s.job(a), pick(_DEDUPS, b)), 3, 0, 0, 7),
 )
 
-PROFILES = ("mixed", "claims", "sweeps", "operators") * 5 + ("bulk",)
+PROFILES = ("mixed", "claims", "sweeps", "operators") * 5 + ("bulk", "logs")
 """What programs are about; few in bulk, since they are slow."""
+
+BULK_STEPS = 16
+"""The most steps of a program in bulk, for the same reason."""
 
 
 def _wheel(profile: str) -> tuple[Action | None, ...]:
@@ -338,8 +351,9 @@ def length(steps: int) -> int:
 
 def actions(program: bytes) -> Iterator[tuple[Action, bytes]]:
     """The steps that a string of bytes stands for, each with the bytes for its arguments and time."""
-    wheel = _WHEELS[pick(PROFILES, program[0])] if program else ()
-    for start in range(1, len(program) - STEP_BYTES + 1, STEP_BYTES):
-        action = wheel[program[start]]
+    profile = pick(PROFILES, program[0]) if program else PROFILES[0]
+    end = min(len(program), length(BULK_STEPS)) if profile == "bulk" else len(program)
+    for start in range(1, end - STEP_BYTES + 1, STEP_BYTES):
+        action = _WHEELS[profile][program[start]]
         if action is not None:
             yield action, program[start + 1 : start + STEP_BYTES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from emqsim import VirtualClock
@@ -105,6 +105,11 @@ class Rig(ABC):
     def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
         """Run a program on both. Raises `Stopped` where the server does not let it end."""
 
+    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Iterator[Trial]:
+        """Run programs one after the other; raises as `run` does."""
+        for source in sources:
+            yield self.run(source, coverage)
+
     @abstractmethod
     def explain(self, trial: Trial) -> Divergence:
         """All there is to see of the difference in a trial."""
@@ -138,18 +143,15 @@ class Rig(ABC):
         while True:
             try:
                 return self._connect()
-            except (ServerUnavailable, OutcomeUnknown, ServerError):
+            except (ServerUnavailable, OutcomeUnknown, ServerError) as again:
                 if time.monotonic() > until:
-                    raise Stopped(str(failed), program) from failed
+                    words = str(failed) if str(failed) == str(again) else f"{failed}; then {again}"
+                    raise Stopped(words, program) from failed
                 time.sleep(0.05)
 
     def answers(self, commands: Sequence[Command | bytes]) -> list[Any]:
         """The answers to commands sent at once; raises `Forgotten` where the server does not know a script."""
-        answers = self._connection.exchange(commands)
-        for answer in answers:
-            if isinstance(answer, ServerError) and answer.wire.startswith("NOSCRIPT"):
-                raise Forgotten(f"the server has forgotten scripts that were loaded: {answer}")
-        return answers
+        return known(self._connection.exchange(commands))
 
     def hang(self, play: Play, step: int, words: str) -> Divergence:
         """The divergence of a script that did not end."""
@@ -188,6 +190,14 @@ class Rig(ABC):
             keys, argv = wire.script_call(operation, self.queue.keys, args)
             return operation.name, self.queue.scripts[operation.name], [*keys], [*argv]
         return operation.name, None, [], list(args)
+
+
+def known(answers: list[Any]) -> list[Any]:
+    """The answers; raises `Forgotten` where one says that the server does not know a script."""
+    for answer in answers:
+        if isinstance(answer, ServerError) and answer.wire.startswith("NOSCRIPT"):
+            raise Forgotten(f"the server has forgotten scripts that were loaded: {answer}")
+    return answers
 
 
 def answered(outcome: Outcome) -> Answer:

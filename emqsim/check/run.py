@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha1
+from itertools import islice
 from pathlib import Path
+from random import Random
 from secrets import randbelow, token_hex
+from typing import Any
 
 from emqsim import guards, trace
 from emqsim.check.divergence import Divergence, Stopped, Trial
 from emqsim.check.emit import EMITTED, as_test
 from emqsim.check.ground import Ground, ground
 from emqsim.check.lockstep import Lockstep
-from emqsim.check.play import from_bytes, from_steps
+from emqsim.check.plan import ALL, Part, Plan
+from emqsim.check.play import Source, from_bytes, from_steps
+from emqsim.check.processes import in_processes
 from emqsim.check.programs import length
 from emqsim.check.report import Report
 from emqsim.check.rig import Rig
@@ -23,13 +29,15 @@ from emqsim.check.shrink import shrink
 from emqsim.dialect import Dialect, Rules
 from emqsim.machine import TRANSITIONS
 from emqsim.server.embedded import EmbeddedServer
-from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable
+from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.server.interrupts import remembered
-from emqsim.server.options import TIMEOUT_S
+from emqsim.server.options import EMBEDDED, TIMEOUT_S
 from emqsim.server.scripts import choose
 
 EXAMPLES, STEPS = 1000, 40
 """Programs of a default run, and the most steps in each."""
+
+MOST_PROCESSES = 256
 
 SHRINK_S = 10.0
 """How long a divergence is made shorter at most."""
@@ -45,22 +53,6 @@ LONGEST_S = 10**6
 
 Progress = Callable[[int, int], None]
 """Told after each program: programs and steps so far."""
-
-
-class _Diverged(BaseException):
-    """A program went another way on the server. Passes through Hypothesis, which would run it again."""
-
-    def __init__(self, program: bytes, trial: Trial) -> None:
-        self.program = program
-        self.trial = trial
-
-
-class _OutOfTime(BaseException):
-    """The time limit has passed."""
-
-
-class _Stopped(BaseException):
-    """A program could not be run to its end."""
 
 
 def check(
@@ -79,6 +71,7 @@ def check(
     timeout: float = TIMEOUT_S,
     emit_test: str | Path | None = None,
     rules: Rules | None = None,
+    processes: int = 1,
 ) -> Report:
     """Run random programs on the model and on a server; compare answers and the whole keyspace at every step.
 
@@ -94,8 +87,10 @@ def check(
     `steps` steps, or `time_limit` seconds. `seed` makes a run on the virtual clock the same again. `folder`: where a
     divergence is saved as a trace, and whose saved ones are tried first. `emit_test`: a file to write a divergence
     to as a test for pytest. `rules`: the model's, where the scripts are not to behave as the dialect has it.
+    `processes`: how many share the programs, each with a server of its own (not with a running one of ours), or with
+    queues of its own on a URL; the first difference ends all, and `progress` is not told.
 
-    Raises `ValueError` for bad arguments and for a script that does not compile, `MissingExtra` without Hypothesis,
+    Raises `ValueError` for bad arguments and for a script that does not compile, and
     `ServerUnavailable`, `ServerError` or `OutcomeUnknown` where the server cannot be used from the start.
     """
     given = dict(scripts or {})
@@ -111,51 +106,82 @@ def check(
             raise ValueError(
                 f"{name} must be a number of seconds above 0, at most {LONGEST_S}, not {seconds!r}"
             )
+    guards.integer(processes, "processes", 1, MOST_PROCESSES)
+    if processes > 1 and isinstance(server, EmbeddedServer):
+        raise ValueError(f"processes must be 1 on a running server that is ours, not {processes!r}")
     if emit_test is not None:
         _check_writable(Path(emit_test))
-    report = Report(chosen, seed, clock=clock)
-    used = _sort_scripts(given, report)
-    opened = ground(server, allow_non_empty=allow_non_empty, password=password, timeout=timeout)
-    with opened as place:
-        report.server = place.version
-        rig = CLOCKS[clock](place, chosen, used, rules)
+    plan = Plan(
+        scripts=given,
+        dialect=chosen,
+        examples=examples,
+        steps=steps,
+        seed=seed,
+        time_limit=time_limit,
+        folder=Path(folder) if folder is not None else None,
+        clock=clock,
+        emit_test=Path(emit_test) if emit_test is not None else None,
+        rules=rules,
+    )
+    settings: dict[str, Any] = {"password": password, "timeout": timeout}
+    if processes > 1 and server == EMBEDDED:
+        return in_processes(plan, processes, server, settings)
+    with ground(server, allow_non_empty=allow_non_empty, **settings) as place:
+        if processes == 1:
+            return run(plan, ALL, place, progress)
+        assert isinstance(server, str)
         try:
-            run = _Run(report, rig, time_limit, progress)
-            run.all(folder, examples, steps)
+            report = in_processes(plan, processes, server, settings | {"allow_non_empty": True})
             report.notes += place.notes()
-        except BaseException as ended:
-            left = rig.close()
-            if left:
-                ended.add_note(f"keys that may stay on the server: {', '.join(left)}")
-            raise
-        report.left = rig.close()
-        found = report.divergence
-        if found is not None:
-            report.failure = found.environment
-            if folder is not None:
-                _save(report, found, Path(folder))
-            if emit_test is not None:
-                _emit(report, found, rig, used, Path(emit_test))
+            return report
+        finally:
+            place.close()
+
+
+def run(plan: Plan, part: Part, place: Ground, progress: Progress | None = None) -> Report:
+    """A part of what a check is to do, in a place that is open."""
+    report = Report(plan.dialect, plan.seed, place.version, clock=plan.clock)
+    used = _sort_scripts(plan.scripts, report)
+    rig = CLOCKS[plan.clock](place, plan.dialect, used, plan.rules)
+    try:
+        _Run(plan, part, report, rig, progress).all()
+        report.notes += place.notes()
+    except BaseException as ended:
+        left = rig.close()
+        if left:
+            ended.add_note(f"keys that may stay on the server: {', '.join(left)}")
+        raise
+    report.left = rig.close()
+    found = report.divergence
+    if found is not None:
+        report.failure = found.environment
+        if plan.folder is not None:
+            _save(report, found, plan.folder)
+        if plan.emit_test is not None:
+            _emit(report, found, rig, used, plan.emit_test)
     return report
 
 
 class _Run:
-    def __init__(self, report: Report, rig: Rig, time_limit: float | None, progress: Progress | None) -> None:
+    def __init__(self, plan: Plan, part: Part, report: Report, rig: Rig, progress: Progress | None) -> None:
+        self.plan = plan
         self.report = report
         self.rig = rig
         self.started = time.monotonic()
-        self._until = self.started + time_limit if time_limit is not None else float("inf")
+        self._part = part
+        self._rivals = part.rivals
+        self._until = self.started + (plan.time_limit or float("inf"))
         self._progress = progress
         self._interrupted: Callable[[], None] = lambda: None
 
-    def all(self, folder: str | Path | None, examples: int, steps: int) -> None:
+    def all(self) -> None:
         """Saved programs, then random ones; the report has the first divergence, or why there was no end."""
         try:
             with remembered() as self._interrupted:
-                found = self._saved(folder) or self._random(examples, steps)
+                found = self._saved() or self._random()
             if found is not None:
                 self.report.divergence = self.rig.explain(found)
-            elif not self.report.programs + self.report.saved:
+            elif not self.report.programs + self.report.saved and self.report.out_of_time:
                 self.report.failure = "there was no time for a program"
         except Stopped as stopped:
             self.report.failure, self.report.program = str(stopped), stopped.program
@@ -163,9 +189,10 @@ class _Run:
             self.report.seconds = time.monotonic() - self.started
             self.report.undecided = self.rig.undecided
 
-    def _saved(self, folder: str | Path | None) -> Trial | None:
+    def _saved(self) -> Trial | None:
         """Try the programs that earlier runs saved; the first that shows a difference."""
-        for path in sorted(Path(folder).glob("*.jsonl")) if folder is not None else ():
+        folder = self.plan.folder if self._part.number == 0 else None
+        for path in sorted(folder.glob("*.jsonl")) if folder is not None else ():
             try:
                 programs, _ = trace.read(path)
                 for program in programs:
@@ -173,60 +200,38 @@ class _Run:
                         self.report.saved += 1
                         trial = self.rig.run(from_steps(program.steps))
                         self.report.steps += trial.steps
-                        if trial.difference is not None:
+                        if trial.difference is not None and self._rivals.win():
                             return trial
             except (OSError, ValueError, TypeError) as unreadable:
                 self.report.notes.append(f"left out, no program that can be run: {unreadable}")
         return None
 
-    def _random(self, examples: int, steps: int) -> Trial | None:
-        """Let Hypothesis make programs, and shorten the first that shows a difference."""
-        try:
-            import hypothesis
-            from hypothesis import strategies
-        except ImportError:
-            raise MissingExtra("hypothesis", "check") from None
+    def _random(self) -> Trial | None:
+        """Random programs, the first that shows a difference made shorter."""
+        tried: deque[bytes] = deque()
 
-        size = length(steps)
+        def sources() -> Iterator[Source]:
+            every = programs(self.plan.seed, self.plan.examples, self.plan.steps)
+            for program in islice(every, self._part.number, None, self._part.of):
+                self._interrupted()
+                if self._rivals.over():
+                    return
+                if time.monotonic() > self._until:
+                    self.report.out_of_time = True
+                    return
+                tried.append(program)
+                yield from_bytes(program)
 
-        @hypothesis.seed(self.report.seed)
-        @hypothesis.settings(
-            max_examples=examples,
-            database=None,
-            deadline=None,
-            phases=(hypothesis.Phase.generate,),
-            suppress_health_check=list(hypothesis.HealthCheck),
-            report_multiple_bugs=False,
-            verbosity=hypothesis.Verbosity.quiet,
-        )
-        @hypothesis.given(strategies.binary(min_size=size, max_size=size))
-        def programs(program: bytes) -> None:
-            self._try(program)
-
-        try:
-            programs()
-        except _Diverged as diverged:
-            return self._shortest(diverged.program, diverged.trial)
-        except _OutOfTime:
-            self.report.out_of_time = True
-        except _Stopped as stopped:
-            raise stopped.__cause__ or stopped from None
+        for trial in self.rig.runs(sources(), self.report.coverage):
+            program = tried.popleft()
+            self.report.programs += 1
+            self.report.steps += trial.steps
+            if self._progress:
+                self._progress(self.report.programs, self.report.steps)
+            if trial.difference is not None:
+                self.report.out_of_time = False
+                return self._shortest(program, trial) if self._rivals.win() else None
         return None
-
-    def _try(self, program: bytes) -> None:
-        self._interrupted()
-        if time.monotonic() > self._until:
-            raise _OutOfTime
-        try:
-            trial = self.rig.run(from_bytes(program), self.report.coverage)
-        except Stopped as stopped:
-            raise _Stopped from stopped
-        self.report.programs += 1
-        self.report.steps += trial.steps
-        if self._progress:
-            self._progress(self.report.programs, self.report.steps)
-        if trial.difference is not None:
-            raise _Diverged(program, trial)
 
     def _shortest(self, program: bytes, trial: Trial) -> Trial:
         """The shortest program like this one that shows a difference, as far as there is time to look; one in which
@@ -238,7 +243,7 @@ class _Run:
         def fails(shorter: bytes) -> bool:
             nonlocal best, over
             self._interrupted()
-            if over or time.monotonic() > until:
+            if over or time.monotonic() > until or self._rivals.stopped():
                 return False
             try:
                 shown = self.rig.run(from_bytes(shorter))
@@ -253,6 +258,13 @@ class _Run:
 
         shrink(program, fails)
         return best
+
+
+def programs(seed: int, examples: int, steps: int) -> Iterator[bytes]:
+    """The programs of a run, of so many steps each."""
+    random = Random(seed)
+    for _ in range(examples):
+        yield random.randbytes(length(steps))
 
 
 def _dialect(dialect: Dialect | str | None, given: Mapping[str, str]) -> Dialect:

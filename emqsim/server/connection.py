@@ -12,7 +12,8 @@ import os
 import re
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from types import ModuleType
@@ -62,6 +63,8 @@ class Connection:
         """A connection of this process alone, not open yet."""
         self._raw = self._make()
         self._lock = Lock()
+        self._unread = False
+        """Whether answers have not been read that were, or will be, sent."""
         self._process = os.getpid()
         weakref.finalize(self, self._raw.disconnect)
 
@@ -94,17 +97,42 @@ class Connection:
         Raises `ServerUnavailable` where nothing could be sent, `OutcomeUnknown` where an answer is missing.
         """
         with self._owned():
-            self._open()
-            try:
-                request = b"".join(each if isinstance(each, bytes) else pack(each) for each in commands)
-                self._raw.send_packed_command([request], check_health=False)
-                return [self._read() for _ in commands]
-            except BaseException as failed:
-                self._raw.disconnect()
-                if isinstance(failed, self._failures()):
-                    words = _unanswered(commands, self.address, failed)
-                    raise OutcomeUnknown(words, self._late(failed)) from failed
-                raise
+            return self._send(commands)()
+
+    def begin(self, commands: Sequence[Command | bytes]) -> Callable[[], list[Any]]:
+        """As `exchange`, in two halves: send now, and read the answers when what is returned is called.
+
+        Nothing else may go over this connection in between.
+        """
+        with self._owned():
+            return self._send(commands)
+
+    def _send(self, commands: Sequence[Command | bytes]) -> Callable[[], list[Any]]:
+        self._open()
+        self._unread = True
+
+        def answers() -> list[Any]:
+            with self._answered(commands):
+                found = [self._read() for _ in commands]
+            self._unread = False
+            return found
+
+        with self._answered(commands):
+            request = b"".join(each if isinstance(each, bytes) else pack(each) for each in commands)
+            self._raw.send_packed_command([request], check_health=False)
+        return answers
+
+    @contextmanager
+    def _answered(self, commands: Sequence[Command | bytes]) -> Iterator[None]:
+        """Where the block fails, the connection is closed, and the outcome of the commands is unknown."""
+        try:
+            yield
+        except BaseException as failed:
+            self._raw.disconnect()
+            if isinstance(failed, self._failures()):
+                words = _unanswered(commands, self.address, failed)
+                raise OutcomeUnknown(words, self._late(failed)) from failed
+            raise
 
     def scan(self, pattern: str) -> set[bytes]:
         """The names of all keys of the database that match a pattern (SCAN)."""
@@ -124,12 +152,13 @@ class Connection:
         """Connect where we are not, or where the server has closed an idle connection."""
         try:
             try:
-                if self._raw._sock is not None and not self._raw.can_read(timeout=0):
+                if self._raw._sock is not None and not self._unread and not self._raw.can_read(timeout=0):
                     return
             except self._failures():
                 pass
             self._raw.disconnect()
             self._raw.connect()
+            self._unread = False
         except self._failures() as failed:
             self._raw.disconnect()
             raise ServerUnavailable(
@@ -139,10 +168,10 @@ class Connection:
     def _read(self) -> Any:
         try:
             return self._raw.read_response()
-        except self._answered() as refused:
+        except self._refused() as refused:
             return _error(refused)
 
-    def _answered(self) -> tuple[type[Exception], ...]:
+    def _refused(self) -> tuple[type[Exception], ...]:
         """The exceptions that are answers of the server, on a connection that goes on."""
         errors = self._library.exceptions
         return (errors.ResponseError, errors.AuthenticationError, errors.BusyLoadingError)
@@ -183,10 +212,14 @@ class Subscription(Connection):
         with self._lock:
             try:
                 self._raw.send_packed_command([pack(("PING",))], check_health=False)
-                came = []
-                while (answer := self._read())[0] != b"pong":
+                came: list[tuple[bytes, bytes]] = []
+                while True:
+                    answer = self._read()
+                    if isinstance(answer, ServerError):
+                        raise answer
+                    if answer[0] == b"pong":
+                        return came
                     came.append((answer[2], answer[3]))
-                return came
             except self._failures() as failed:
                 self._raw.disconnect()
                 words = f"lost the subscription at {self.address}: {failed}"

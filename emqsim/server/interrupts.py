@@ -27,8 +27,10 @@ def uninterrupted() -> Iterator[None]:
 @contextmanager
 def remembered() -> Iterator[Callable[[], None]]:
     """Ctrl-C raises as ever, and what is given raises it again, once called: where it happens to come while a
-    callback of the garbage collector runs, as some libraries have them, Python only prints it."""
-    if threading.current_thread() is not threading.main_thread():
+    callback of the garbage collector runs, as some libraries have them, Python only prints it. Where Ctrl-C is
+    ignored, it stays so."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
     came: list[int] = []
