@@ -1,0 +1,311 @@
+"""Faulty models: mutants of the Python source, and which tests without a server catch each.
+
+    python -m tests.mutation.model
+
+First the recorded traces are replayed on the mutant; what they let pass goes to the test files of the model, if any are
+named. A mutant runs in a process of its own, in which its source stands in the place of the real one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from .survivors import reason
+
+ROOT = Path(__file__).parents[2]
+MODULES = ("machine", "zset")
+TRACES = sorted((ROOT / "tests" / "data").glob("recorded-*.jsonl"))
+HANGS_AFTER_S = 60
+
+
+Place = tuple[tuple[str, int | None], ...]
+"""The way from the root of a tree to a node: fields, with an index where they are lists."""
+
+
+class ModelMutant(NamedTuple):
+    """A faulty module of the model: another node at one place."""
+
+    module: str
+    name: str
+    """What tells it from all others, with the function and not the line, since lines move."""
+    operator: str
+    place: Place
+    node: ast.AST
+
+    def tree(self) -> ast.Module:
+        """The whole module."""
+        tree = _parsed(self.module)
+        _put(tree, self.place, self.node)
+        return ast.fix_missing_locations(tree)
+
+
+def _parsed(module: str) -> ast.Module:
+    return ast.parse((ROOT / "emqsim" / f"{module}.py").read_text("utf-8"))
+
+
+def model_mutants() -> list[ModelMutant]:
+    """Every mutant of the modules of the model; two that read the same are one."""
+    found: dict[tuple[str, str], ModelMutant] = {}
+    named: Counter[str] = Counter()
+    for module in MODULES:
+        tree = _parsed(module)
+        for place, node in list(_code(tree)):
+            statement = _at(tree, place[:1])
+            original = ast.unparse(statement)
+            for operator, new in _changed(node):
+                _put(tree, place, new)
+                text = ast.unparse(_at(tree, place[:1]))
+                _put(tree, place, node)
+                if text != original and (module, text) not in found:
+                    scope = ".".join([module, *_scope(tree, place)])
+                    name = f"{scope} {operator}: {_text(node)} -> {_text(new)}"
+                    named[name] += 1
+                    if named[name] > 1:
+                        name += f" #{named[name]}"
+                    found[module, text] = ModelMutant(module, name, operator, place, new)
+    return list(found.values())
+
+
+def _scope(tree: ast.AST, place: Place) -> Iterator[str]:
+    """Names of the classes and functions around a place."""
+    for end in range(1, len(place)):
+        name = getattr(_at(tree, place[:end]), "name", None)
+        if name:
+            yield name
+
+
+def _at(tree: ast.AST, place: Place) -> Any:
+    node: Any = tree
+    for field, index in place:
+        node = getattr(node, field) if index is None else getattr(node, field)[index]
+    return node
+
+
+def _put(tree: ast.AST, place: Place, new: ast.AST) -> None:
+    field, index = place[-1]
+    parent = _at(tree, place[:-1])
+    if index is None:
+        setattr(parent, field, new)
+    else:
+        getattr(parent, field)[index] = new
+
+
+def _code(tree: ast.AST, path: Place = (), inside: bool = False) -> Iterator[tuple[Place, ast.AST]]:
+    """Every node of the code that a model runs: the bodies of functions, and the moves and refusals of the table."""
+    for field, value in ast.iter_fields(tree):
+        if field in ("annotation", "returns"):
+            continue
+        for index, node in enumerate(value) if isinstance(value, list) else ((None, value),):
+            if not isinstance(node, ast.AST) or _is_docstring(node):
+                continue
+            here = (*path, (field, index))
+            counts = inside or (isinstance(tree, ast.FunctionDef) and field == "body")
+            if isinstance(node, ast.keyword) and not inside:
+                counts = node.arg in ("moves", "refusals")
+            if counts and hasattr(node, "lineno"):
+                yield here, node
+            yield from _code(node, here, counts)
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _text(node: ast.AST) -> str:
+    text = ast.unparse(node).partition("\n")[0]
+    return text if len(text) < 70 else text[:69] + "…"
+
+
+_NEIGHBOURS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+}
+_WORDS = (
+    ("pending", "active", "schedule", "dead"),
+    ("state", "attempts", "payload", "last_error", "progress", "stalled", "lease_epoch"),
+    ("completed", "failed"),
+)
+_STATES = (b"pending", b"active", b"scheduled", b"dead")
+_ATTRIBUTES = (("pending", "active"), ("rows", "logs", "locks"), ("meta", "counters"))
+
+
+def _changed(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Other nodes to stand in the place of a node."""
+    if isinstance(
+        node, (ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Raise, ast.Break, ast.Continue)
+    ):
+        yield "drop a statement", ast.copy_location(ast.Pass(), node)
+    if isinstance(node, ast.Return) and node.value is not None:
+        yield "reply", ast.copy_location(ast.Return(ast.Constant(None)), node)
+    if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+        for verdict in (False, True):
+            if not (isinstance(node, ast.While) and verdict):
+                yield "drop a guard", _copy(node, test=ast.Constant(verdict))
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield "drop a guard", value
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for other in _NEIGHBOURS[type(node.ops[0])]:
+            yield "comparison", _copy(node, ops=[other()])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
+        yield "drop a guard", node.operand
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield "arithmetic", _copy(node, op=ast.Sub() if isinstance(node.op, ast.Add) else ast.Add())
+        yield "arithmetic", node.left
+        yield "arithmetic", node.right
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield "arithmetic", _copy(node, op=ast.Sub() if isinstance(node.op, ast.Add) else ast.Add())
+    if isinstance(node, ast.Attribute):
+        for words in _ATTRIBUTES:
+            if node.attr in words:
+                yield from (("name", _copy(node, attr=other)) for other in words if other != node.attr)
+    if isinstance(node, ast.Constant):
+        for other in _other_constants(node.value):
+            yield "constant", ast.copy_location(ast.Constant(other), node)
+
+
+def _copy(node: Any, **changed: Any) -> Any:
+    twin = copy.copy(node)
+    for name, value in changed.items():
+        setattr(twin, name, value)
+    return twin
+
+
+def _other_constants(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, (int, float)):
+        return [value + 1, value - 1, value + 10, value - 10]
+    if isinstance(value, bytes):
+        return [other for other in _STATES if value in _STATES and other != value] + [value + b"x"]
+    if isinstance(value, str):
+        return [other for words in _WORDS if value in words for other in words if other != value] + (
+            [value + "x"] if value.startswith("EMQ") else []
+        )
+    return []
+
+
+class _InItsPlace(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports a mutant where its module is asked for."""
+
+    def __init__(self, mutant: ModelMutant) -> None:
+        self._mutant = mutant
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        return (
+            importlib.util.spec_from_loader(name, self) if name == f"emqsim.{self._mutant.module}" else None
+        )
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self._mutant.tree(), f"<{self._mutant.module}>", "exec"), module.__dict__)
+
+
+def traces_differ(mutant: ModelMutant) -> bool:
+    """Whether the mutant does something else than a recorded trace says; forks."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(HANGS_AFTER_S)
+            sys.meta_path.insert(0, _InItsPlace(mutant))
+            from emqsim import trace
+            from emqsim.replay import model_difference
+
+            for path in TRACES:
+                for program in trace.read(path)[0]:
+                    if model_difference(program, str(path)) is not None:
+                        os._exit(1)
+            status = 0
+        except BaseException:
+            status = 1
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] != 0
+
+
+_MUTANT = "EMQSIM_MUTANT"
+
+
+def pytest_configure() -> None:
+    """As a plugin of pytest: put the mutant that the environment names in its place."""
+    name = os.environ[_MUTANT]
+    mutant = next(mutant for mutant in model_mutants() if mutant.name == name)
+    sys.meta_path.insert(0, _InItsPlace(mutant))
+
+
+def _tests_fail(mutant: ModelMutant, tests: list[str]) -> bool:
+    """Whether a test of the named files fails on the mutant."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        __spec__.name if __spec__ else __name__,
+        *tests,
+    ]
+    environment = {**os.environ, _MUTANT: mutant.name}
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
+    return run.returncode == 1
+
+
+def main() -> int:
+    """Print who caught how many, and each survivor; 0 if every mutant that can be told apart was caught."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation.model", description=__doc__)
+    parser.add_argument(
+        "tests", nargs="*", metavar="TEST", help="what pytest runs on what the traces let pass"
+    )
+    options = parser.parse_args()
+    mutants = model_mutants()
+    with ThreadPoolExecutor(2) as pool:
+        passed = [
+            m for m, differs in zip(mutants, pool.map(traces_differ, mutants), strict=True) if not differs
+        ]
+        by_traces = len(mutants) - len(passed)
+        known = [m for m in passed if reason(m.name)]
+        passed = [m for m in passed if not reason(m.name)]
+        if options.tests:
+            fails = pool.map(lambda mutant: _tests_fail(mutant, options.tests), passed)
+            left = [mutant for mutant, fail in zip(passed, fails, strict=True) if not fail]
+        else:
+            left = passed
+    print(f"{len(mutants)} mutants of {', '.join(MODULES)}")
+    print(f"{by_traces} caught by {', '.join(path.name for path in TRACES)}")
+    print(
+        f"{len(passed) - len(left)} more caught by {' '.join(options.tests) or 'no tests: none were named'}"
+    )
+    print(f"{len(known)} do the same as the model:")
+    for text, count in Counter(reason(mutant.name) for mutant in known).items():
+        print(f"  {count:3}  {text}")
+    for mutant in left:
+        print(f"SURVIVED  {mutant.name}")
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Every mutant searched for on some processes, and the table of what became of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+
+from emqsim.check.run import EXAMPLES, STEPS
+from emqsim.describe import aligned
+from emqsim.server import embedded_server
+
+from .operators import Mutant, mutants
+from .search import SEED, Result, Search
+from .survivors import REASONS, reason
+
+RESULTS = Path(__file__).with_name("results.jsonl")
+
+_life = ExitStack()
+_search: Search | None = None
+"""Of a process of the pool, with a server that ends when the process does."""
+
+
+def _start() -> None:
+    global _search
+    _search = Search(_life.enter_context(embedded_server()))
+
+
+def _one(mutant: Mutant) -> Result:
+    assert _search is not None
+    return _search(mutant)
+
+
+def search_all(chosen: Sequence[Mutant], processes: int) -> Iterator[Result]:
+    """The result of each mutant, in no order."""
+    with get_context("spawn").Pool(processes, _start) as pool:
+        for done, result in enumerate(pool.imap_unordered(_one, chosen, chunksize=4), 1):
+            if done % 50 == 0:
+                print(f"{done} of {len(chosen)}", file=sys.stderr, flush=True)
+            yield result
+
+
+def table(results: Iterable[Result]) -> Iterator[str]:
+    """A line a script, and one for all."""
+    by_script: dict[str, list[Result]] = {}
+    for result in results:
+        if result.outcome != "broken":
+            by_script.setdefault(result.script, []).append(result)
+    everything = [result for each in by_script.values() for result in each]
+    rows = [
+        (
+            "script",
+            "mutants",
+            "told apart",
+            "caught",
+            "steps, median",
+            "worst",
+            "shortest, median",
+            "survivors",
+        )
+    ]
+    for name, those in (*sorted(by_script.items()), ("all", everything)):
+        caught = [result for result in those if result.outcome == "caught"]
+        survived = [result for result in those if result.outcome == "survived"]
+        same = sum(reason(result.mutant) is not None for result in survived)
+        shrunk = [result.shortest for result in caught if result.shortest]
+        rows.append(
+            (
+                name,
+                str(len(those)),
+                str(len(those) - same),
+                str(len(caught)),
+                f"{median(result.steps for result in caught):.0f}",
+                str(max(result.steps for result in caught)),
+                f"{median(shrunk):.0f}",
+                str(len(survived) - same),
+            )
+        )
+    yield from aligned(rows)
+
+
+def main() -> int:
+    """Make the table; 0 if every mutant that can be told apart was caught."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help="only mutants of these scripts")
+    parser.add_argument("--processes", type=int, default=2, metavar="N", help="default 2")
+    parser.add_argument("--save", action="store_true", help=f"write the raw results to {RESULTS.name}")
+    options = parser.parse_args()
+    started = time.monotonic()
+    chosen = mutants(*options.scripts)
+    results = sorted(search_all(chosen, options.processes), key=lambda result: result.mutant)
+    for line in table(results):
+        print(line)
+    survived = {result.mutant for result in results if result.outcome == "survived"}
+    broken = sum(result.outcome == "broken" for result in results)
+    unexplained = sorted(name for name in survived if reason(name) is None)
+    seconds = time.monotonic() - started
+    print()
+    print(
+        f"{EXAMPLES} programs of {STEPS} steps at most, seed {SEED}; {seconds:.0f} s on {options.processes} processes"
+    )
+    print(
+        f"{broken} more do not compile; {len(survived) - len(unexplained)} do the same as the script they are made of:"
+    )
+    for text in REASONS:
+        print(f"  {sum(reason(name) == text for name in survived):3}  {text}")
+    for name in unexplained:
+        print(f"SURVIVED  {name}")
+    if options.save:
+        head = {
+            "python": platform.python_version(),
+            "examples": EXAMPLES,
+            "steps": STEPS,
+            "seed": SEED,
+            "seconds": round(seconds),
+        }
+        lines = [json.dumps(asdict(result)) for result in results]
+        RESULTS.write_text(json.dumps(head) + "\n" + "\n".join(lines) + "\n")
+    return 1 if unexplained else 0
