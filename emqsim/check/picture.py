@@ -86,5 +86,11 @@ def names(job_ids: Iterable[str], dedup_ids: Iterable[str]) -> list[bytes]:
 
 
 def _hash(fields: dict[str, bytes]) -> bytes:
-    texts = [(head, fields[name]) for name, head in _FIELD_TEXTS if name in fields]
-    return b"".join([b"%b%d:%b" % (head, len(text), text) for head, text in texts])
+    got = fields.get
+    return b"".join(
+        [
+            b"%b%d:%b" % (head, len(text), text)
+            for name, head in _FIELD_TEXTS
+            if (text := got(name)) is not None
+        ]
+    )

@@ -313,7 +313,7 @@ ACTIONS = (
     Action("park_dedup", lambda s, a, b, c: (s.job(a), pick(_DEDUPS, b)), 3, 0, 0, 7),
 )
 
-PROFILES = ("mixed", "claims", "sweeps", "operators") * 5 + ("bulk", "logs")
+PROFILES = ("mixed", "claims", "sweeps", "operators") * 10 + ("bulk", "logs", "logs")
 """What programs are about; few in bulk, since they are slow."""
 
 BULK_STEPS = 16

@@ -6,6 +6,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from emqsim import VirtualClock
@@ -18,7 +19,7 @@ from emqsim.check.recorder import Outcome, Sent
 from emqsim.dialect import Dialect, Rules
 from emqsim.operation import Transition
 from emqsim.server import wire
-from emqsim.server.connection import Command, Connection, Subscription, pack
+from emqsim.server.connection import Command, Connection, Subscription, pack_word
 from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.server.scripts import Script
 from emqsim.server.serverqueue import ServerQueue
@@ -26,6 +27,10 @@ from emqsim.trace import Answer, Program, answer_of
 
 ATTEMPTS = 3
 """How often a program is begun, in a new queue, where the connection is lost or the scripts are."""
+
+
+_pack_key = lru_cache(4096)(pack_word)
+"""Names of keys are sent again with every picture."""
 
 
 class Forgotten(ServerError):
@@ -117,7 +122,9 @@ class Rig(ABC):
     def pictured(self, existing: list[bytes], possible: list[bytes]) -> bytes:
         """The command that makes a picture of the queue on the server."""
         keys = self.ground.looked_at(existing, possible)
-        return pack(("EVALSHA", self._picture.sha, "0", self.queue.keys.base, *keys))
+        head = ("EVALSHA", self._picture.sha, "0", self.queue.keys.base)
+        words = (*map(pack_word, head), *map(_pack_key, keys))
+        return b"*%d\r\n%b" % (len(words), b"".join(words))
 
     def heard(self) -> list[Any]:
         """The events of this program, since the last call."""

@@ -34,7 +34,7 @@ from emqsim.server.interrupts import remembered
 from emqsim.server.options import EMBEDDED, TIMEOUT_S
 from emqsim.server.scripts import choose
 
-EXAMPLES, STEPS = 1000, 40
+EXAMPLES, STEPS = 2000, 40
 """Programs of a default run, and the most steps in each."""
 
 MOST_PROCESSES = 256

@@ -42,8 +42,14 @@ _ADDITION = re.compile(r" script: (?:[0-9a-f]{40}, )?on @\w+:\d+\.?$")
 
 def pack(command: Command) -> bytes:
     """A command as it goes over the wire."""
-    words = [word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape") for word in command]
-    return b"*%d\r\n" % len(words) + b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
+    return b"*%d\r\n%b" % (len(command), b"".join(map(pack_word, command)))
+
+
+def pack_word(word: str | bytes) -> bytes:
+    """A word of a command as it goes over the wire."""
+    if isinstance(word, str):
+        word = word.encode("utf-8", "surrogateescape")
+    return b"$%d\r\n%b\r\n" % (len(word), word)
 
 
 class Connection:

@@ -7,7 +7,7 @@ of programs. The lines of the profile are CPU time of this process, and of the s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from time import perf_counter, process_time
 from typing import Any
 
@@ -70,7 +70,7 @@ def profile(server: EmbeddedServer, sources: list[bytes]) -> dict[str, float]:
         times.append(process_time())
         assert rig._compare(program, taken) is None
         times.append(process_time())
-        for name, start, end in zip(took, times, times[1:], strict=True):
+        for name, (start, end) in zip(took, pairwise(times), strict=True):
             took[name] += end - start
         steps += len(program.steps)
     took["server"] = _server_s(account) - before
