@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -92,36 +91,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help="only mutants of these scripts")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="default 2")
-    parser.add_argument("--save", action="store_true", help=f"write the raw results to {RESULTS.name}")
+    parser.add_argument("--save", action="store_true", help=f"put the raw results into {RESULTS.name}")
+    parser.add_argument("--show", action="store_true", help="only print what was saved")
     options = parser.parse_args()
     started = time.monotonic()
-    chosen = mutants(*options.scripts)
-    results = sorted(search_all(chosen, options.processes), key=lambda result: result.mutant)
+    if options.show:
+        results = saved()
+    else:
+        results = sorted(
+            search_all(mutants(*options.scripts), options.processes), key=lambda result: result.mutant
+        )
+    survived = [result.mutant for result in results if result.outcome == "survived"]
+    unexplained = [name for name in survived if reason(name) is None]
     for line in table(results):
         print(line)
-    survived = {result.mutant for result in results if result.outcome == "survived"}
-    broken = sum(result.outcome == "broken" for result in results)
-    unexplained = sorted(name for name in survived if reason(name) is None)
-    seconds = time.monotonic() - started
     print()
-    print(
-        f"{EXAMPLES} programs of {STEPS} steps at most, seed {SEED}; {seconds:.0f} s on {options.processes} processes"
-    )
-    print(
-        f"{broken} more do not compile; {len(survived) - len(unexplained)} do the same as the script they are made of:"
-    )
+    print(f"at most {EXAMPLES} programs of {STEPS} steps, seed {SEED}; {time.monotonic() - started:.0f} s")
+    print(f"{sum(result.outcome == 'broken' for result in results)} more do not compile")
+    print(f"{len(survived) - len(unexplained)} do the same as the script they are made of:")
     for text in REASONS:
         print(f"  {sum(reason(name) == text for name in survived):3}  {text}")
     for name in unexplained:
         print(f"SURVIVED  {name}")
     if options.save:
-        head = {
-            "python": platform.python_version(),
-            "examples": EXAMPLES,
-            "steps": STEPS,
-            "seed": SEED,
-            "seconds": round(seconds),
-        }
-        lines = [json.dumps(asdict(result)) for result in results]
-        RESULTS.write_text(json.dumps(head) + "\n" + "\n".join(lines) + "\n")
+        others = [result for result in saved() if result.script not in {each.script for each in results}]
+        lines = [json.dumps(asdict(result)) for result in sorted([*others, *results], key=lambda r: r.mutant)]
+        RESULTS.write_text("\n".join(lines) + "\n")
     return 1 if unexplained else 0
+
+
+def saved() -> list[Result]:
+    """The results that were saved."""
+    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+    return [Result(**json.loads(line)) for line in lines]
