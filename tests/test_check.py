@@ -60,6 +60,18 @@ def test_what_no_call_can_tell_apart_conforms(valkey_server, change):
     ).conforms
 
 
+@pytest.mark.parametrize("seed", range(20, 28))
+def test_the_program_that_was_sent_ahead_leaves_no_mark(valkey_server, seed):
+    report = check(
+        valkey_server,
+        scripts=changed(*PLANTED["retry uses > for max attempts"]),
+        dialect="wire4",
+        seed=seed,
+    )
+    assert report.divergence.what == ["answer", "state"]
+    assert report.divergence.program.steps[-1].call == "retry"
+
+
 def test_a_seed_makes_the_same_run(valkey_server):
     faulty = changed(*PLANTED["retry uses > for max attempts"])
     one, other = (check(valkey_server, scripts=faulty, seed=7) for _ in range(2))

@@ -7,7 +7,7 @@ model. Only where something differs is the program run once more, step by step w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -64,7 +64,7 @@ class Lockstep(Rig):
         (trial,) = self.runs([source], coverage)
         return trial
 
-    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Iterator[Trial]:
+    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Generator[Trial, None, None]:
         """While a server of ours is at one program, the next one runs on the model, and the one before is compared."""
         ahead: tuple[Play, Answers] | None = None
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -110,8 +110,8 @@ class Rig(ABC):
     def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
         """Run a program on both. Raises `Stopped` where the server does not let it end."""
 
-    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Iterator[Trial]:
-        """Run programs one after the other; raises as `run` does."""
+    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Generator[Trial, None, None]:
+        """Run programs one after the other; raises as `run` does. To be closed by whoever stops before the end."""
         for source in sources:
             yield self.run(source, coverage)
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
@@ -222,16 +223,19 @@ class _Run:
                 tried.append(program)
                 yield from_bytes(program)
 
-        for trial in self.rig.runs(sources(), self.report.coverage):
-            program = tried.popleft()
-            self.report.programs += 1
-            self.report.steps += trial.steps
-            if self._progress:
-                self._progress(self.report.programs, self.report.steps)
-            if trial.difference is not None:
-                self.report.out_of_time = False
-                return self._shortest(program, trial) if self._rivals.win() else None
-        return None
+        with closing(self.rig.runs(sources(), self.report.coverage)) as trials:
+            for trial in trials:
+                program = tried.popleft()
+                self.report.programs += 1
+                self.report.steps += trial.steps
+                if self._progress:
+                    self._progress(self.report.programs, self.report.steps)
+                if trial.difference is not None:
+                    self.report.out_of_time = False
+                    break
+            else:
+                return None
+        return self._shortest(program, trial) if self._rivals.win() else None
 
     def _shortest(self, program: bytes, trial: Trial) -> Trial:
         """The shortest program like this one that shows a difference, as far as there is time to look; one in which
