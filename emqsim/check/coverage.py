@@ -48,7 +48,7 @@ class Coverage:
         def note(outcome: Any) -> None:
             if isinstance(operation, Transition):
                 self.outcomes[operation.name, outcome_of(operation, outcome)] += 1
-            if not isinstance(outcome, QueueError):
+            if before and not isinstance(outcome, QueueError):
                 self.faults.update(fault for fault, holds in before if holds(outcome))
 
         return note

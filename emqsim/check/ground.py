@@ -100,9 +100,9 @@ class Own:
                 found["(keys that expire)"] = numbers["expires"].encode()
         return found
 
-    def strange(self, beside: int) -> bool:
-        """Whether the server may not hold so many keys that are not in the picture."""
-        return beside > 0
+    def shows(self, picture: bytes, expected: bytes) -> bool:
+        """Whether a picture from the server is the one expected, with as many keys beside it as there may be."""
+        return picture == expected + b"0"
 
     def snapshot(self, queue: ServerQueue) -> dict[str, Any]:
         """All that a step can have written, where that can be told."""
@@ -204,8 +204,8 @@ class Shared:
         del self._left[queue.name]
         return sorted(name.decode("utf-8", "backslashreplace") for name in there - allowed)
 
-    def strange(self, beside: int) -> bool:
-        return False
+    def shows(self, picture: bytes, expected: bytes) -> bool:
+        return picture.startswith(expected)
 
     def snapshot(self, queue: ServerQueue) -> dict[str, Any]:
         return queue.snapshot()

@@ -35,8 +35,8 @@ Answers = Callable[[], list[Any]]
 class Taken(NamedTuple):
     """What came of a program on a server."""
 
-    steps: list[tuple[list[Any], list[Any]]]
-    """For each step the answers to its operations, and the answer of the picture."""
+    steps: list[tuple[list[Any], bytes]]
+    """For each step the answers to its operations, and the picture."""
     others: list[str]
     """Keys that cannot exist and do."""
     heard: list[Any]
@@ -64,7 +64,9 @@ class Lockstep(Rig):
         (trial,) = self.runs([source], coverage)
         return trial
 
-    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Generator[Trial, None, None]:
+    def runs(
+        self, sources: Iterable[Source], coverage: Coverage | None = None
+    ) -> Generator[Trial, None, None]:
         """While a server of ours is at one program, the next one runs on the model, and the one before is compared."""
         ahead: tuple[Play, Answers] | None = None
         try:
@@ -128,15 +130,13 @@ class Lockstep(Rig):
     def _compare(self, program: Play, taken: Taken) -> Difference | None:
         if not program.steps:
             return None
-        for index, (played, (replies, (state, beside))) in enumerate(
-            zip(program.steps, taken.steps, strict=True)
-        ):
+        for index, (played, (replies, picture)) in enumerate(zip(program.steps, taken.steps, strict=True)):
             for (operation, _, expected), reply in zip(played.sent, replies, strict=True):
                 if isinstance(operation, Transition):
                     got = outcome(partial(wire.meaning, operation, reply))
                     if got != expected:
                         return Difference(index, ["answer"], answered(expected), answered(got))
-            if state != played.state or self.ground.strange(beside):
+            if not self.ground.shows(picture, played.state):
                 return self._unlike(program, index, "state")
         if taken.others:
             return self._unlike(program, len(program.steps) - 1, "state")

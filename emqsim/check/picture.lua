@@ -1,52 +1,35 @@
--- picture: the values of some keys as one string of bytes, and how many keys the server holds beside them.
+-- picture: the values of some keys as a MessagePack list; behind it, how many keys the server holds beside them.
 -- ARGV  base of all keys, then for each key a letter for its type and the rest of its name
--- The names of fields that stand elsewhere in the code are filled in where the comment is.
 
-local out, n, found = {}, 0, 0
-local function put(text)
-  n = n + 1
-  out[n] = #text .. ':' .. text
-end
-
-local FIELDS = {--[[FIELDS]]}
+local function same(value) return value end
 
 local function zset(all)
-  for i = 1, #all, 2 do
-    put(all[i])
-    n = n + 1
-    out[n] = struct.pack('>d', tonumber(all[i + 1]))
-  end
+  for i = 2, #all, 2 do all[i] = struct.pack('>d', tonumber(all[i])) end
+  return all
 end
 
+-- The few fields of a hash are sorted by insertion. The server's locale says how names compare, but those of the
+-- machine compare alike in all.
 local function hash(all)
-  local value = {}
-  for i = 1, #all, 2 do value[all[i]] = all[i + 1] end
-  for i = 1, #FIELDS do
-    local field = FIELDS[i]
-    local text = value[field]
-    if text then
-      put(field)
-      put(text)
-      value[field] = nil
+  for i = 3, #all, 2 do
+    local field, text, at = all[i], all[i + 1], i
+    while at > 1 and all[at - 2] > field do
+      all[at], all[at + 1] = all[at - 2], all[at - 1]
+      at = at - 2
     end
+    all[at], all[at + 1] = field, text
   end
-  for field, text in pairs(value) do
-    put(field)
-    put(text)
-  end
-end
-
-local function list(all)
-  for i = 1, #all do put(all[i]) end
+  return all
 end
 
 local READERS = {
   z = {zset, 'ZRANGE', '0', '-1', 'WITHSCORES'},
   h = {hash, 'HGETALL'},
-  l = {list, 'LRANGE', '0', '-1'},
-  s = {put, 'GET'},
+  l = {same, 'LRANGE', '0', '-1'},
+  s = {same, 'GET'},
 }
 
+local out, found = {}, 0
 for i = 2, #ARGV do
   local key = ARGV[1] .. string.sub(ARGV[i], 2)
   local reader = READERS[string.sub(ARGV[i], 1, 1)]
@@ -54,8 +37,8 @@ for i = 2, #ARGV do
   local wrong = type(value) == 'table' and value.err
   if wrong or (value and #value > 0) or (value == '') then
     found = found + 1
-    put(ARGV[i])
-    if wrong then put(redis.call('TYPE', key).ok) else reader[1](value) end
+    out[2 * found - 1] = ARGV[i]
+    out[2 * found] = wrong and redis.call('TYPE', key).ok or reader[1](value)
   end
 end
-return {table.concat(out), redis.call('DBSIZE') - found}
+return cmsgpack.pack(out) .. (redis.call('DBSIZE') - found)

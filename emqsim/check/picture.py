@@ -1,79 +1,82 @@
 """A picture of a queue's keyspace as one string of bytes: made by the model, and by a script on the server.
 
 Two states are equal when their pictures are, so that the state after each step costs one answer to compare.
-Everything is written with its length in front. Scores are the eight bytes of the double, since servers write
-them differently. The known fields of a hash come in a fixed order, others as the server has them.
+It is a MessagePack list of names and values. Scores are the eight bytes of the double, since servers write
+them differently; the fields of a hash come by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from struct import pack
 
 from emqsim.keys import COUNTERS, SETS
 from emqsim.machine import Machine
 
-FIELDS = (
-    "state",
-    "attempts",
-    "payload",
-    "last_error",
-    "progress",
-    "stalled",
-    "lease_epoch",
-    "paused",
-    "concurrency",
-    "max",
-    "count",
-    "lock",
-)
+SCRIPT = (files("emqsim.check") / "picture.lua").read_text("utf-8")
+"""The script that makes the same picture on the server, and puts behind it how many keys are not in it."""
 
-
-SCRIPT = (
-    (files("emqsim.check") / "picture.lua")
-    .read_text("utf-8")
-    .replace("--[[FIELDS]]", ", ".join(f"'{name}'" for name in FIELDS))
-)
-"""The script that makes the same picture on the server, and counts the keys that are not in it."""
-
-
-def _put(text: bytes) -> bytes:
-    return b"%d:%b" % (len(text), text)
-
-
-_FIELD_TEXTS = tuple((name, _put(name.encode())) for name in FIELDS)
 _SETS = tuple((name, b"z" + name.encode()) for name in SETS)
 _METRICS = tuple((name, b"hmetrics:" + name.encode()) for name in COUNTERS)
 
 
 def picture(m: Machine) -> tuple[list[bytes], bytes]:
     """The keys that exist on the model, as the script takes them, and the picture of their values."""
-    keys: list[bytes] = []
-    out: list[bytes] = []
-
-    def add(key: bytes, value: bytes) -> None:
-        keys.append(key)
-        out.append(b"%d:%b%b" % (len(key), key, value))
-
+    found: dict[bytes, bytes] = {}
     for which, key in _SETS:
         if m.sets[which]:
-            pairs = [b"14:%b%b" % (member.encode(), pack(">d", score)) for score, member in m.sets[which]]
-            add(key, b"".join(pairs))
+            found[key] = _set(tuple(m.sets[which]))
     if m.meta:
-        add(b"hmeta", _hash(m.meta))
+        found[b"hmeta"] = _hash(tuple(m.meta.items()))
     for which, key in _METRICS:
         if which in m.counters:
-            add(key, _hash({"count": b"%d" % m.counters[which]}))
+            found[key] = _hash((("count", b"%d" % m.counters[which]),))
     for job_id, row in m.rows.items():
-        add(b"hjob:" + job_id.encode(), _hash(row))
+        found[b"hjob:%b" % job_id.encode()] = _hash(tuple(row.items()))
     for job_id, lines in m.logs.items():
-        add(b"ljob:%b:logs" % job_id.encode(), b"".join(map(_put, lines)))
+        found[b"ljob:%b:logs" % job_id.encode()] = _list([_text(line) for line in lines])
     for job_id, mark in m.locks.items():
-        add(b"sjob:%b:lock" % job_id.encode(), _put(mark))
+        found[b"sjob:%b:lock" % job_id.encode()] = _text(mark)
     for dedup_id, job_id in m.parked.items():
-        add(b"sde:" + dedup_id.encode(), _put(job_id.encode()))
-    return keys, b"".join(out)
+        found[b"sde:%b" % dedup_id.encode()] = _text(job_id.encode())
+    return list(found), _list([each for key, value in found.items() for each in (_text(key), value)])
+
+
+# From one step to the next most values stay as they are, and so do their pictures.
+
+
+@lru_cache(1024)
+def _set(members: tuple[tuple[float, str], ...]) -> bytes:
+    return _list(
+        [each for score, name in members for each in (_text(name.encode()), b"\xa8" + pack(">d", score))]
+    )
+
+
+@lru_cache(4096)
+def _hash(fields: tuple[tuple[str, bytes], ...]) -> bytes:
+    return _list([_text(each) for name, text in sorted(fields) for each in (name.encode(), text)])
+
+
+@lru_cache(4096)
+def _text(text: bytes) -> bytes:
+    """A text as MessagePack has it: its length in the shortest form, then its bytes."""
+    size = len(text)
+    if size < 32:
+        return b"%c%b" % (0xA0 | size, text)
+    if size < 2**8:
+        return b"\xd9%c%b" % (size, text)
+    head = b"\xda" + pack(">H", size) if size < 2**16 else b"\xdb" + pack(">I", size)
+    return head + text
+
+
+def _list(items: Sequence[bytes]) -> bytes:
+    size = len(items)
+    if size < 16:
+        return b"%c%b" % (0x90 | size, b"".join(items))
+    head = b"\xdc" + pack(">H", size) if size < 2**16 else b"\xdd" + pack(">I", size)
+    return head + b"".join(items)
 
 
 def names(job_ids: Iterable[str], dedup_ids: Iterable[str]) -> list[bytes]:
@@ -83,14 +86,3 @@ def names(job_ids: Iterable[str], dedup_ids: Iterable[str]) -> list[bytes]:
         row = b"job:" + job_id.encode()
         whole += [b"h" + row, b"l%b:logs" % row, b"s%b:lock" % row]
     return whole + [b"sde:" + dedup_id.encode() for dedup_id in dedup_ids]
-
-
-def _hash(fields: dict[str, bytes]) -> bytes:
-    got = fields.get
-    return b"".join(
-        [
-            b"%b%d:%b" % (head, len(text), text)
-            for name, head in _FIELD_TEXTS
-            if (text := got(name)) is not None
-        ]
-    )

@@ -110,7 +110,9 @@ class Rig(ABC):
     def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
         """Run a program on both. Raises `Stopped` where the server does not let it end."""
 
-    def runs(self, sources: Iterable[Source], coverage: Coverage | None = None) -> Generator[Trial, None, None]:
+    def runs(
+        self, sources: Iterable[Source], coverage: Coverage | None = None
+    ) -> Generator[Trial, None, None]:
         """Run programs one after the other; raises as `run` does. To be closed by whoever stops before the end."""
         for source in sources:
             yield self.run(source, coverage)

@@ -8,21 +8,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from hashlib import sha1
-from itertools import islice
 from pathlib import Path
-from random import Random
 from secrets import randbelow, token_hex
 from typing import Any
 
 from emqsim import guards, trace
 from emqsim.check.divergence import Divergence, Stopped, Trial
+from emqsim.check.drawn import programs
 from emqsim.check.emit import EMITTED, as_test
 from emqsim.check.ground import Ground, ground
 from emqsim.check.lockstep import Lockstep
 from emqsim.check.plan import ALL, Part, Plan
 from emqsim.check.play import Source, from_bytes, from_steps
 from emqsim.check.processes import in_processes
-from emqsim.check.programs import length
 from emqsim.check.report import Report
 from emqsim.check.rig import Rig
 from emqsim.check.servertime import ServerTime
@@ -91,7 +89,7 @@ def check(
     `processes`: how many share the programs, each with a server of its own (not with a running one of ours), or with
     queues of its own on a URL; the first difference ends all, and `progress` is not told.
 
-    Raises `ValueError` for bad arguments and for a script that does not compile, and
+    Raises `ValueError` for bad arguments and for a script that does not compile, `MissingExtra` without Hypothesis, and
     `ServerUnavailable`, `ServerError` or `OutcomeUnknown` where the server cannot be used from the start.
     """
     given = dict(scripts or {})
@@ -212,8 +210,8 @@ class _Run:
         tried: deque[bytes] = deque()
 
         def sources() -> Iterator[Source]:
-            every = programs(self.plan.seed, self.plan.examples, self.plan.steps)
-            for program in islice(every, self._part.number, None, self._part.of):
+            plan, part = self.plan, self._part
+            for program in programs(plan.seed, plan.examples, plan.steps, part.number, part.of):
                 self._interrupted()
                 if self._rivals.over():
                     return
@@ -262,13 +260,6 @@ class _Run:
 
         shrink(program, fails)
         return best
-
-
-def programs(seed: int, examples: int, steps: int) -> Iterator[bytes]:
-    """The programs of a run, of so many steps each."""
-    random = Random(seed)
-    for _ in range(examples):
-        yield random.randbytes(length(steps))
 
 
 def _dialect(dialect: Dialect | str | None, given: Mapping[str, str]) -> Dialect:

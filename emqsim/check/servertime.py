@@ -119,8 +119,7 @@ class ServerTime(Rig):
             (seen,) = self.answers([self.pictured(candidate.keys, could_exist)])
             if isinstance(seen, ServerError):
                 raise seen
-            state, beside = seen
-            if state == candidate.state and not self.ground.strange(beside):
+            if self.ground.shows(seen, candidate.state):
                 return candidate
         return None
 

@@ -14,7 +14,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from threading import Lock
 from types import ModuleType
 from typing import Any
@@ -47,9 +47,13 @@ def pack(command: Command) -> bytes:
 
 def pack_word(word: str | bytes) -> bytes:
     """A word of a command as it goes over the wire."""
-    if isinstance(word, str):
-        word = word.encode("utf-8", "surrogateescape")
-    return b"$%d\r\n%b\r\n" % (len(word), word)
+    return _pack_text(word) if isinstance(word, str) else b"$%d\r\n%b\r\n" % (len(word), word)
+
+
+@lru_cache(4096)
+def _pack_text(word: str) -> bytes:
+    """Names of commands, scripts and keys are sent again and again."""
+    return pack_word(word.encode("utf-8", "surrogateescape"))
 
 
 class Connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from emqsim import replies
@@ -11,27 +11,24 @@ from emqsim.operation import Operation, Plain, Transition
 from emqsim.server.connection import Command
 from emqsim.server.errors import MissingCommand, ServerError
 
-_KEYS_OF_QUEUE = (*SETS, "meta", "base", "job_prefix")
+Args = Mapping[str, Any]
 
 
-def key_of(keys: Keys, word: str, args: Mapping[str, Any]) -> str | None:
-    """The key that a word of the table stands for, or `None` for a word that is no key."""
-    if word in _KEYS_OF_QUEUE:
-        named: str = getattr(keys, word)
-        return named
-    if word in ("row", "logs", "lock"):
-        job_id: str = args["job_id"]
-        return keys.job_prefix + job_id + ("" if word == "row" else ":" + word)
-    if word == "set":
-        which: str = args["which"]
-        return keys.base + which
-    if word == "metrics":
-        return keys.metrics(args["which"])
-    if word in COUNTERS:
-        return keys.metrics(word)
-    if word == "de":
-        return keys.de(args["dedup_id"])
-    return None
+def _own(word: str) -> Callable[[Keys, Args], str]:
+    """A key that needs no argument."""
+    return lambda keys, args: keys.metrics(word) if word in COUNTERS else getattr(keys, word)
+
+
+_KEYS: Mapping[str, Callable[[Keys, Args], str]] = {
+    **{word: _own(word) for word in (*SETS, *COUNTERS, "meta", "base", "job_prefix")},
+    "row": lambda keys, args: keys.job_prefix + args["job_id"],
+    "logs": lambda keys, args: keys.logs(args["job_id"]),
+    "lock": lambda keys, args: keys.lock(args["job_id"]),
+    "set": lambda keys, args: keys.base + args["which"],
+    "metrics": lambda keys, args: keys.metrics(args["which"]),
+    "de": lambda keys, args: keys.de(args["dedup_id"]),
+}
+"""The key that a word of the table stands for."""
 
 
 def script_call(row: Transition, keys: Keys, args: tuple[Any, ...]) -> tuple[list[str], list[bytes]]:
@@ -87,9 +84,7 @@ def _keys(words: Iterable[str], keys: Keys, args: Mapping[str, Any]) -> Iterator
         if word.startswith("*"):
             yield from _keys(args[word[1:]], keys, args)
             continue
-        named = key_of(keys, word, args)
-        assert named is not None, word
-        yield named
+        yield _KEYS[word](keys, args)
 
 
 def _texts(words: Iterable[str], keys: Keys, args: Mapping[str, Any]) -> Iterator[bytes]:
@@ -102,7 +97,7 @@ def _texts(words: Iterable[str], keys: Keys, args: Mapping[str, Any]) -> Iterato
         elif word in args:
             yield _text(args[word])
         else:
-            yield _text(key_of(keys, word, args) or word)
+            yield _text(_KEYS[word](keys, args) if word in _KEYS else word)
 
 
 def _text(value: Any) -> bytes:

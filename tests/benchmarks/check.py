@@ -14,11 +14,12 @@ from typing import Any
 from emqsim import Queue, VirtualClock
 from emqsim.check import check
 from emqsim.check.coverage import Coverage
+from emqsim.check.drawn import programs
 from emqsim.check.ground import Own
 from emqsim.check.lockstep import Lockstep
 from emqsim.check.play import Play, from_bytes, play
 from emqsim.check.programs import actions
-from emqsim.check.run import EXAMPLES, STEPS, programs
+from emqsim.check.run import EXAMPLES, STEPS
 from emqsim.describe import aligned
 from emqsim.dialect import Dialect
 from emqsim.server import EmbeddedServer, ServerQueue, embedded_server

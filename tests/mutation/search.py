@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
+from emqsim.check.drawn import programs
 from emqsim.check.ground import OWN_TIMEOUT_S, QUEUE, Own
 from emqsim.check.lockstep import Lockstep
 from emqsim.check.picture import SCRIPT
 from emqsim.check.play import Play, from_bytes, play
 from emqsim.check.recorder import Outcome, outcome
 from emqsim.check.rig import parsed
-from emqsim.check.run import EXAMPLES, STEPS, programs
+from emqsim.check.run import EXAMPLES, STEPS
 from emqsim.check.shrink import shrink
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
@@ -172,7 +173,7 @@ class Search:
             if isinstance(wanted, bytes):
                 if isinstance(answer, ServerError):
                     raise answer
-                if answer != [wanted, 0]:
+                if answer != wanted + b"0":
                     return True
             elif wanted is not None:
                 operation, ending = wanted
