@@ -119,6 +119,7 @@ class Search:
         self._connect()
 
     def _connect(self) -> None:
+        self._at = self._server.url
         client = make_client(self._server.url, socket_timeout=OWN_TIMEOUT_S)
         self._connection = Connection(client)
         self._events = Keys(QUEUE).events
@@ -129,6 +130,8 @@ class Search:
     def __call__(self, mutant: Mutant) -> Result:
         """What becomes of a mutant."""
         described = partial(Result, mutant.name, mutant.script, mutant.operator)
+        if self._server.url != self._at:
+            self._connect()
         corpus = self._corpus(mutant.dialect)
         if mutant.dialect not in self._loaded:
             self._loaded.add(mutant.dialect)
@@ -148,7 +151,6 @@ class Search:
                     return described("caught", tried, steps, self._shortest(mutant, course.program))
             except OutcomeUnknown:
                 self._server.restart()
-                self._connect()
                 return described("caught", tried, steps)
         return described("survived", EXAMPLES, steps)
 
