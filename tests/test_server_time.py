@@ -97,7 +97,10 @@ def test_a_bracket_that_is_too_wide_is_undecided_and_shown(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     (tmp_path / "complete.lua").write_text(slow(0.06)["complete"])
     save(tmp_path / ".emqsim", *CLAIMED_AND_COMPLETED)
-    assert main(["check", "--clock", "server", "--scripts", "complete.lua", "--examples", "1"]) == 0
+    assert (
+        main(["check", "--clock", "server", "--scripts", "complete.lua", "--examples", "1", "--steps", "1"])
+        == 0
+    )
     assert " steps (1 undecided) in " in capsys.readouterr().out.splitlines()[-1]
 
 

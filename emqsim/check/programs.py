@@ -219,16 +219,17 @@ class Action(NamedTuple):
 
 
 def _settle(*pools: str | Sequence[Any]) -> Maker:
-    """A call with a job, its token and a choice for each pool (all of one byte); leases and delays by name."""
+    """A call with a job, its token and a choice for each pool (all of one byte, the last one from its lowest
+    values); leases and delays by name."""
 
     def make(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
         job_id = scene.job(a, "active")
         args, rest = [], c
-        for each in pools:
+        for each in reversed(pools):
             pool = _times(scene.pools, each) if isinstance(each, str) else each
-            args.append(pool[rest % len(pool)])
-            rest //= len(pool)
-        return (job_id, scene.token(job_id, b), *args)
+            rest, index = divmod(rest, len(pool))
+            args.append(pool[index])
+        return (job_id, scene.token(job_id, b), *reversed(args))
 
     return make
 
@@ -340,7 +341,7 @@ def simpler(program: bytes, index: int) -> Iterator[int]:
         firsts = dict(reversed([(id(action), byte) for byte, action in enumerate(wheel) if action]))
         choices: Iterable[int] = sorted(firsts.values())
     else:
-        choices = (0, 1, 2, 3, 4, 128, 160, 200, 225)
+        choices = (*range(21), 128, 160, 200, 225)
     return (byte for byte in choices if byte < program[index])
 
 
