@@ -39,6 +39,16 @@ class _Parser(argparse.ArgumentParser):
         super().error(without_password(message))
 
 
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only where it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"emqsim {version('emqsim')}")
+        parser.exit()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
     for stream in (sys.stdout, sys.stderr):
@@ -68,6 +78,7 @@ def _run(arguments: list[str]) -> int:
         prog="emqsim",
         description="EchoMQ's job queue as an exact model, and the check of scripts against it.",
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     called = next((word for word in arguments if not word.startswith("-")), None)
     for name, (module, words) in COMMANDS.items():

@@ -12,6 +12,7 @@ from emqsim.dialect import Dialect
 from emqsim.machine import TRANSITIONS
 from emqsim.operation import Move, Transition
 from emqsim.server.scripts import bundled_scripts
+from emqsim.words import aligned
 
 GONE = "gone"
 
@@ -76,13 +77,6 @@ def scripts_of(row: Transition) -> dict[str, list[str]]:
 def move_text(move: Move) -> tuple[str, str]:
     """The sets a move leaves and the set it enters, as words."""
     return (" and " if move.leaves_all else ", else ").join(move.leaves) or "-", move.enters or GONE
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows as columns of equal width."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def table_text() -> Iterator[str]:

@@ -14,6 +14,7 @@ from emqsim.dialect import Dialect
 from emqsim.server.errors import OutcomeUnknown
 from emqsim.server.options import server_options, server_settings
 from emqsim.trace import Program
+from emqsim.words import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +56,9 @@ def main(options: argparse.Namespace) -> int:
     dialects = ", ".join(dict.fromkeys(program.dialect for program in programs))
     steps = sum(len(program.steps) for program in programs)
     whose = "" if not options.server else ", scripts given" if options.scripts else ", bundled scripts"
-    print(f"SAME: {len(programs)} programs, {steps} steps on {where}, {dialects}{whose}")
+    print(
+        f"SAME: {counted(len(programs), 'program')}, {counted(steps, 'step')} on {where}, {dialects}{whose}"
+    )
     return CONFORMS
 
 

@@ -76,6 +76,8 @@ def assert_job(
     if not given:
         raise TypeError("assert_job needs one of state, attempts, payload, last_error")
     if state is not _ANY:
+        if state == "completed":
+            raise ValueError("state must be 'absent' for a completed job, whose row is gone, not 'completed'")
         guards.choice(state, "state", STATES)
     if attempts is not _ANY:
         guards.integer(attempts, "attempts")

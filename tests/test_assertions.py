@@ -119,6 +119,10 @@ def test_without_history_the_messages_have_no_timeline():
         (lambda q, j: assert_job(q, j), "assert_job needs one of state, attempts, payload, last_error"),
         (lambda q, j: assert_job(q, "x", attempts=1), "job_id is not a well-formed id: 'x'"),
         (
+            lambda q, j: assert_job(q, j, state="completed"),
+            "state must be 'absent' for a completed job, whose row is gone, not 'completed'",
+        ),
+        (
             lambda q, j: assert_job(q, j, state="done"),
             "state must be one of pending, active, scheduled, dead",
         ),

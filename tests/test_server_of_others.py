@@ -164,7 +164,7 @@ def test_ten_thousand_keys_of_others_stay_as_they_are(server, client):
 def test_a_database_that_is_not_empty_is_refused(server, client, capsys):
     client.set("theirs", "1")
     assert main(["check", "--server", server.url, "--examples", "5"]) == 2
-    assert "holds 1 keys" in capsys.readouterr().err
+    assert "holds 1 key:" in capsys.readouterr().err
     assert main(["check", "--server", server.url, "--examples", "5", "--allow-non-empty"]) == 0
     assert client.keys("*") == [b"theirs"]
 

@@ -117,7 +117,7 @@ def test_a_trace_that_is_cut_off_replays_up_to_there(capsys, written):
     path = written(HEAD, step(), step(args=["JOB00000000001", "b"])[:-9], end="")
     status, out, err = replay(capsys, path)
     assert status == 0
-    assert "1 programs, 1 steps" in out
+    assert "1 program, 1 step" in out
     assert f"{path}:3: cut off" in err
 
 

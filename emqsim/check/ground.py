@@ -20,6 +20,7 @@ from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.server.interrupts import uninterrupted
 from emqsim.server.options import EMBEDDED, TIMEOUT_S
 from emqsim.server.serverqueue import ServerQueue, glob
+from emqsim.words import counted
 
 QUEUE = "emqsim-check"
 """The name of the queue of a program, where nothing asks for another one."""
@@ -166,8 +167,8 @@ class Shared:
         self._was_empty = not held
         if held and not allow_non_empty:
             raise ValueError(
-                f"server: the database at {self._connection.address} holds {held} keys: name one that is empty, "
-                "or allow one that is not (--allow-non-empty)"
+                f"server: the database at {self._connection.address} holds {counted(held, 'key')}: name one that is "
+                "empty, or allow one that is not (--allow-non-empty)"
             )
         self.version = f"{self._describe()} at {self._connection.address}"
 

@@ -9,6 +9,7 @@ from typing import Any
 from emqsim.check.divergence import Divergence
 from emqsim.check.report import Report
 from emqsim.trace import Answer, Step, lines, plain, shown
+from emqsim.words import counted
 
 
 def divergence_text(found: Divergence, with_script: bool = True) -> Iterator[str]:
@@ -189,8 +190,9 @@ def verdict_text(report: Report) -> str:
     time = ", on the server's time" if report.clock == "server" else ""
     verdict = "FAILED" if report.failure else "CONFORMS" if report.conforms else "DIVERGES"
     why = f"{report.failure}; after " if report.failure else ""
+    programs, steps = counted(report.programs, "program"), counted(report.steps, "step")
     return (
-        f"{verdict}: {why}{report.programs} programs{saved}, {report.steps} steps{undecided} in {report.seconds:.1f} s"
+        f"{verdict}: {why}{programs}{saved}, {steps}{undecided} in {report.seconds:.1f} s"
         f"{limit}, {report.dialect} on {report.server}{time}, {whose}, seed {report.seed}"
     )
 

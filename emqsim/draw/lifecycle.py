@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from emqsim.describe import GONE, aligned, move_words, moves
+from emqsim.describe import GONE, move_words, moves
 from emqsim.draw.svg import MONO, SANS, Picture, Point, Sheet
 from emqsim.operation import Move, Transition
+from emqsim.words import aligned
 
 JOB = "JOB0KHTOWnGLuC"
 """The job whose life the map shows."""

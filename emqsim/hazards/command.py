@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from emqsim.check.show import answer_text, time_text
 from emqsim.cli import CONFORMS
-from emqsim.describe import aligned
 from emqsim.dialect import Dialect
 from emqsim.hazards.catalogue import HAZARDS, Hazard
 from emqsim.hazards.play import Moment, Playing, play_model
 from emqsim.trace import shown
+from emqsim.words import aligned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ import platform
 import sys
 from pathlib import Path
 
-NAMES = ("calls", "growth", "check", "imports")
+NAMES = ("calls", "growth", "check", "imports", "worker")
 FOLDER = Path(__file__).with_name("results")
 
 

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from sortedcontainers import SortedList
 
 from emqsim import Queue, VirtualClock
-from emqsim.describe import aligned
 from emqsim.keys import Keys
 from emqsim.server import MissingExtra, embedded_server
 from emqsim.server.scripts import bundled_scripts
+from emqsim.words import aligned
 
 from .rounds import each_us, number, ratios, spread
 

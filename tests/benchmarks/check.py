@@ -20,11 +20,11 @@ from emqsim.check.lockstep import Lockstep
 from emqsim.check.play import Play, from_bytes, play
 from emqsim.check.programs import actions
 from emqsim.check.run import EXAMPLES, STEPS
-from emqsim.describe import aligned
 from emqsim.dialect import Dialect
 from emqsim.server import EmbeddedServer, ServerQueue, embedded_server
 from emqsim.server.connection import Connection
 from emqsim.trace import perform
+from emqsim.words import aligned
 
 from .rounds import number, ratios, spread
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter_ns
 from typing import Any
 
-from emqsim.describe import aligned
+from emqsim.words import aligned
 
 from .rounds import number, ratios, spread
 

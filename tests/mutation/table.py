@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 
 from emqsim.check.run import EXAMPLES, STEPS
-from emqsim.describe import aligned
 from emqsim.server import embedded_server
+from emqsim.words import aligned
 
 from .operators import Mutant, mutants
 from .search import SEED, Result, Search
