@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from planted import PLANTED, changed
@@ -14,10 +16,10 @@ SEED = 20_241_129
 
 
 def test_processes_run_the_same_programs(valkey_server):
-    alone = check(valkey_server, examples=41, seed=SEED)
-    shared = check(examples=41, seed=SEED, processes=2)
+    alone = check(valkey_server, examples=150, seed=SEED)
+    shared = check(examples=150, seed=SEED, processes=2)
     assert shared.conforms, shared.divergence
-    assert (shared.programs, shared.steps) == (alone.programs, alone.steps) == (41, alone.steps)
+    assert (shared.programs, shared.steps) == (alone.programs, alone.steps) == (150, alone.steps)
     assert shared.coverage.outcomes == alone.coverage.outcomes
     assert (shared.server, shared.seed) == (valkey_server.version, SEED)
 
@@ -39,9 +41,9 @@ def test_the_first_difference_ends_it(tmp_path):
 def test_on_a_server_that_is_not_ours(valkey_server):
     client = valkey_server.client()
     client.flushall()
-    report = check(valkey_server.url, examples=6, seed=SEED, processes=2)
+    report = check(valkey_server.url, examples=68, seed=SEED, processes=2)
     assert report.conforms, report.failure
-    assert (report.programs, report.left, report.notes) == (6, [], [])
+    assert (report.programs, report.left, report.notes) == (68, [], [])
     assert client.dbsize() == 0
 
 
@@ -56,17 +58,47 @@ def test_not_on_one_server_that_is_ours(valkey_server):
         check(valkey_server, processes=2)
 
 
-def test_ctrl_c_ends_all_of_them(tmp_path):
-    command = [sys.executable, "-m", "emqsim", "check", "--processes", "2", "--examples", "1000000"]
-    running = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
+@pytest.mark.parametrize("servers", [0, 1, 2])
+def test_ctrl_c_ends_all_of_them(tmp_path, servers):
+    """As a terminal sends it, to all of them, while so many servers have started."""
+    with running(tmp_path) as (process, find):
+        while len(find("emqsim-*/s")) < servers or not find("emqsim-*"):
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert find("*") == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
+def test_a_process_that_is_killed_is_told_in_a_line(tmp_path):
+    with running(tmp_path) as (process, find):
+        while len(find("emqsim-*/s")) < 2:
+            assert process.poll() is None
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        worker = next(pid for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
+        os.kill(int(worker), signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("emqsim: a process of the check ended before its time")
+    assert len(err.splitlines()) == 1
+
+
+@contextmanager
+def running(folder):
+    """A long check in two processes, in a session of its own; what it leaves in its folder for temporary files."""
+    (folder / "t").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "emqsim", "check", "--processes", "2", "--examples", "1000000"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder / "t")},
+        start_new_session=True,
     )
     try:
-        while len(list(tmp_path.glob("emqsim-*/s"))) < 2:
-            assert running.poll() is None
-        running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=60) == 130
+        yield process, lambda pattern: list((folder / "t").glob(pattern))
     finally:
-        running.kill()
-        running.stderr.close()
-    assert list(tmp_path.glob("emqsim-*")) == []
+        process.kill()
+        process.communicate()

@@ -8,13 +8,15 @@ import signal
 import time
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from multiprocessing.context import SpawnContext
 from typing import Any
 
-from emqsim.check.ground import ground
+from emqsim.check.ground import RUNS, ground
 from emqsim.check.plan import Part, Plan
 from emqsim.check.report import Report
+from emqsim.server.interrupts import withheld
 
 
 class Race:
@@ -54,11 +56,18 @@ def in_processes(plan: Plan, processes: int, server: str, settings: Mapping[str,
     context = get_context("spawn")
     race = Race(context)
     with ProcessPoolExecutor(processes, context, _enter, (race,)) as pool:
-        parts = [
-            pool.submit(_part, plan, number, processes, server, dict(settings)) for number in range(processes)
-        ]
         try:
+            with withheld():
+                parts = [
+                    pool.submit(_part, plan, number, processes, server, dict(settings))
+                    for number in range(processes)
+                ]
             reports = [part.result() for part in parts]
+        except BrokenProcessPool as broken:
+            raise ChildProcessError(
+                "a process of the check ended before its time; on a server that is not ours, keys of queues whose "
+                f"names begin with {RUNS} may stay"
+            ) from broken
         except BaseException:
             race.stop()
             raise

@@ -40,4 +40,8 @@ class MissingExtra(ImportError):
     """A package is not installed; the message names the extra that brings it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed: pip install 'emqsim[{extra}]'")
+        super().__init__(package, extra)
+
+    def __str__(self) -> str:
+        package, extra = self.args
+        return f"{package} is not installed: pip install 'emqsim[{extra}]'"

@@ -25,6 +25,20 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
+def withheld() -> Iterator[None]:
+    """Ctrl-C waits until the block is done, and never comes to processes that are started in it, where the system
+    can do that: they are ended by whoever started them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def remembered() -> Iterator[Callable[[], None]]:
     """Ctrl-C raises as ever, and what is given raises it again, once called: where it happens to come while a
     callback of the garbage collector runs, as some libraries have them, Python only prints it. Where Ctrl-C is
