@@ -26,7 +26,18 @@ SEED = 20_241_129
 SECRET = "gEh31m"
 
 NEVER = {"FLUSHDB", "FLUSHALL", "SCRIPT FLUSH", "SCRIPT KILL", "SHUTDOWN", "CONFIG", "KEYS"}
-USED = {"EVALSHA", "SCRIPT LOAD", "SCAN", "DEL", "DBSIZE", "INFO", "PSUBSCRIBE", "PING", "CLIENT SETINFO"}
+USED = {
+    "EVALSHA",
+    "SCRIPT LOAD",
+    "SCAN",
+    "DEL",
+    "DBSIZE",
+    "INFO",
+    "PSUBSCRIBE",
+    "PING",
+    "PTTL",
+    "CLIENT SETINFO",
+}
 """Commands that a check that finds nothing sends; writes by somebody outside, which programs hold, aside."""
 OUTSIDE = {"DEL", "ZREM", "SET", "HSET"}
 
@@ -63,6 +74,16 @@ def test_a_fault_is_found_and_nothing_is_left(server, client):
     assert report.divergence.program.steps[-1].call == "complete"
     assert report.divergence.what == ["state"]
     assert client.dbsize() == 0
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_key_that_expires_is_found(server, client, ours):
+    fading = bundled_scripts()["update_data"].replace("return 1", "redis.call('EXPIRE', KEYS[1], 9) return 1")
+    report = check(server if ours else server.url, scripts={"update_data": fading}, seed=SEED)
+    assert report.divergence.program.steps[-1].call == "update_data"
+    assert report.divergence.after_server["(keys that expire)"] == b"1"
+    assert report.divergence.note == ""
+    assert ours or client.dbsize() == 0
 
 
 @valkey

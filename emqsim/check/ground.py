@@ -28,6 +28,9 @@ QUEUE = "emqsim-check"
 RUNS = "emqsim-"
 """How the names of all queues on a server that is not ours begin, in any process."""
 
+EXPIRING = "(keys that expire)"
+"""How many there are, where no key should, beside the keys of a snapshot."""
+
 BUSY_MS = 300
 """After so long a server of our own tells others that a script keeps it busy."""
 
@@ -98,7 +101,7 @@ class Own:
             if numbers and database != "db0":
                 found[f"(keys in {database})"] = numbers["keys"].encode()
             elif int(numbers.get("expires", 0)):
-                found["(keys that expire)"] = numbers["expires"].encode()
+                found[EXPIRING] = numbers["expires"].encode()
         return found
 
     def shows(self, picture: bytes, expected: bytes) -> bool:
@@ -201,15 +204,23 @@ class Shared:
     def ends(self, queue: ServerQueue, possible: list[bytes]) -> list[str]:
         there = self._connection.scan(glob(queue.keys.base) + "*")
         allowed = {name.encode() for name in self._left[queue.name]}
+        expiring = self._expiring(there)
         _delete(self._connection, there | allowed)
         del self._left[queue.name]
-        return sorted(name.decode("utf-8", "backslashreplace") for name in there - allowed)
+        return [*expiring, *sorted(name.decode("utf-8", "backslashreplace") for name in there - allowed)]
+
+    def _expiring(self, names: Iterable[bytes]) -> dict[str, Any]:
+        """How many of the keys expire, which a picture does not show."""
+        commands: list[Command] = [("PTTL", name) for name in names]
+        found = sum(type(left) is int and left >= 0 for left in self._connection.exchange(commands))
+        return {EXPIRING: b"%d" % found} if found else {}
 
     def shows(self, picture: bytes, expected: bytes) -> bool:
         return picture.startswith(expected)
 
     def snapshot(self, queue: ServerQueue) -> dict[str, Any]:
-        return queue.snapshot()
+        seen = queue.snapshot()
+        return seen | self._expiring(name.encode("utf-8", "surrogateescape") for name in seen)
 
     def hung(self) -> str | None:
         answer = _ping(self.client())
