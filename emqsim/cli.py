@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from emqsim.server.address import without_password
 from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable
+from emqsim.server.interrupts import remembered
 
 CONFORMS, DIVERGES, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
 """The exit statuses of all commands."""
@@ -55,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = _run(list(sys.argv[1:] if argv is None else argv))
+        with remembered():
+            status = _run(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt as interrupt:

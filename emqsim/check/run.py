@@ -29,7 +29,7 @@ from emqsim.dialect import Dialect, Rules
 from emqsim.machine import TRANSITIONS
 from emqsim.server.embedded import EmbeddedServer
 from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
-from emqsim.server.interrupts import remembered
+from emqsim.server.interrupts import raise_remembered, remembered
 from emqsim.server.options import EMBEDDED, TIMEOUT_S
 from emqsim.server.scripts import choose
 
@@ -171,12 +171,11 @@ class _Run:
         self._rivals = part.rivals
         self._until = self.started + (plan.time_limit or float("inf"))
         self._progress = progress
-        self._interrupted: Callable[[], None] = lambda: None
 
     def all(self) -> None:
         """Saved programs, then random ones; the report has the first divergence, or why there was no end."""
         try:
-            with remembered() as self._interrupted:
+            with remembered():
                 found = self._saved() or self._random()
             if found is not None:
                 self.report.divergence = self.rig.explain(found)
@@ -212,7 +211,7 @@ class _Run:
         def sources() -> Iterator[Source]:
             plan, part = self.plan, self._part
             for program in programs(plan.seed, plan.examples, plan.steps, part.number, part.of):
-                self._interrupted()
+                raise_remembered()
                 if self._rivals.over():
                     return
                 if time.monotonic() > self._until:
@@ -244,7 +243,7 @@ class _Run:
 
         def fails(shorter: bytes) -> bool:
             nonlocal best, over
-            self._interrupted()
+            raise_remembered()
             if over or time.monotonic() > until or self._rivals.stopped():
                 return False
             try:
