@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from figures import figures
 from planted import PLANTED, changed
 
 from emqsim import Queue, trace
@@ -43,6 +44,11 @@ def test_the_other_python_blocks(tmp_path, monkeypatch, capsys):
 
 def test_the_lifecycle_table():
     assert between("lifecycle") == "\n" + lifecycle_markdown() + "\n"
+
+
+@pytest.mark.parametrize(("mark", "words"), figures(), ids=lambda each: each.split(" ")[0])
+def test_the_figures_are_the_raw_results(mark, words):
+    assert between(mark) == words + "\n"
 
 
 def test_the_divergence(tmp_path, monkeypatch, capsys):

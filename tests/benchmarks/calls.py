@@ -223,3 +223,14 @@ def table(results: dict[str, Any]) -> Iterator[str]:
             )
         )
     yield from aligned(rows)
+
+
+def short(results: dict[str, Any]) -> Iterator[str]:
+    """The ratios, for the README."""
+    took = results["us_a_call"]
+    yield "| call | fakeredis[lua] / model | Valkey / model | model / bare containers |"
+    yield "|---|--:|--:|--:|"
+    for call in CALLS:
+        model, bare = took["model"][call], took["bare"][call]
+        others = [spread(ratios(took[name][call], model)) for name in ("fakeredis", "valkey")]
+        yield f"| {call} | {' | '.join(others)} | {spread(ratios(model, bare))} |"

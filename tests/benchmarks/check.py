@@ -132,3 +132,19 @@ def table(results: dict[str, Any]) -> Iterator[str]:
     yield "microseconds of CPU a step: " + ", ".join(
         f"{name} {number(us)}" for name, us in results["us_a_step"].items()
     )
+
+
+def short(results: dict[str, Any]) -> Iterator[str]:
+    """Steps a second, for the README."""
+    ways, whole, shared = results["steps_a_second"], results["default_run"], results["two_processes"]
+    yield "| way | compared steps a second | times the obvious way |"
+    yield "|---|--:|--:|"
+    yield f"| `emqsim check` | {spread(ways['check'])} | {spread(ratios(ways['check'], ways['obvious']))} |"
+    yield f"| a call, then every key, then compare | {spread(ways['obvious'])} | 1 |"
+    yield ""
+    yield (
+        f"A default run, {whole['programs']:,} programs of {whole['steps']:,} steps, took {whole['seconds']:.1f} s, "
+        f"with `--processes 2` {shared['seconds']:.1f} s. Microseconds of CPU a step: "
+        + ", ".join(f"{name} {number(us)}" for name, us in results["us_a_step"].items())
+        + "."
+    )

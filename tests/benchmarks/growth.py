@@ -102,10 +102,10 @@ def run() -> dict[str, Any]:
     queues = {size: filled(size) for size in SIZES}
     gc.collect()
     gc.freeze()
-    took: dict[int, list[float]] = {size: [] for size in SIZES}
+    took: dict[str, list[float]] = {str(size): [] for size in SIZES}
     for _ in range(ROUNDS):
         for size, queue in queues.items():
-            took[size].append(claims(queue))
+            took[str(size)].append(claims(queue))
     del queues
     server, used = valkey_bytes(SIZES[-1])
     return {
@@ -124,11 +124,27 @@ def table(results: dict[str, Any]) -> Iterator[str]:
     took = results["claim_us"]
     rows = [("pending jobs", "claim, us", f"times as long as at {SIZES[0]:,}")]
     for size in SIZES:
-        rows.append((f"{size:,}", number(min(took[size])), spread(ratios(took[size], took[SIZES[0]]))))
+        rows.append(
+            (f"{size:,}", number(min(took[str(size)])), spread(ratios(took[str(size)], took[str(SIZES[0])])))
+        )
     yield from aligned(rows)
     yield ""
     ours, theirs = results["model_bytes_a_job"], results["server_bytes_a_job"]
     yield (
         f"bytes a job at {results['jobs']:,} pending jobs of {results['payload_bytes']} bytes: "
         f"model {ours:.0f}, {results['server']} {theirs:.0f}"
+    )
+
+
+def short(results: dict[str, Any]) -> Iterator[str]:
+    """A million beside a thousand, for the README."""
+    took, few, many = results["claim_us"], SIZES[0], SIZES[-1]
+    ours, theirs = results["model_bytes_a_job"], results["server_bytes_a_job"]
+    yield (
+        f"- A claim among {many:,} pending jobs takes {spread(ratios(took[str(many)], took[str(few)]))} times "
+        f"as long as among {few:,}."
+    )
+    yield (
+        f"- A pending job with a payload of {results['payload_bytes']} bytes takes {ours:.0f} bytes, on "
+        f"{results['server']} {theirs:.0f}, where there are {results['jobs']:,}."
     )

@@ -88,3 +88,9 @@ def table(results: dict[str, Any]) -> Iterator[str]:
         run, cpu, one = (min(each) for each in times.values())
         rows.append((where, f"{run:.2f}", f"{cpu:.2f}", f"{(cpu - one) / (results['tests'] - 1) * 1000:.2f}"))
     yield from aligned(rows)
+
+
+def short(results: dict[str, Any]) -> Iterator[str]:
+    """Seconds of the whole run, for the README."""
+    runs = ", ".join(f"{where} {min(times['run']):.1f} s" for where, times in results["seconds"].items())
+    yield f"`python -m tests.benchmarks worker` runs {results['tests']} such tests side by side: {runs}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,6 +85,16 @@ def table(results: Iterable[Result]) -> Iterator[str]:
             )
         )
     yield from aligned(rows)
+
+
+def short(results: Iterable[Result]) -> Iterator[str]:
+    """All scripts in one line, and the three whose mutants live longest, for the README."""
+    head, *rows, everything = (re.split("  +", line.strip()) for line in table(results))
+    longest = sorted(rows, key=lambda row: int(row[head.index("worst")]), reverse=True)[:3]
+    yield f"| {' | '.join(head)} |"
+    yield f"|---{'|--:' * (len(head) - 1)}|"
+    for name, *cells in (everything, *longest):
+        yield f"| {'all scripts' if name == 'all' else f'`{name}`'} | {' | '.join(cells)} |"
 
 
 def main() -> int:
