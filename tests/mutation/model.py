@@ -262,8 +262,8 @@ def short(results: dict[str, str]) -> Iterator[str]:
     """Who caught how many, for the README."""
     counts = Counter(results.values())
     yield (
-        f"Of {len(results):,} faulty *models*, {counts[TRACED]:,} go another way in the recorded traces, and the tests of "
-        f"the model, without a server, catch {counts[TESTED]:,} more; {counts[SURVIVED]:,} do the same as the model."
+        f"Of {len(results):,} faulty *models*, {counts[TRACED]:,} go another way in the recorded traces, and the tests "
+        f"of the model, without a server, catch {counts[TESTED]:,} more; {counts[SURVIVED]:,} do the same as the model."
     )
 
 
@@ -278,7 +278,11 @@ def main() -> int:
     mutants = [m for m in model_mutants() if all(word in m.name for word in options.names)]
     with ThreadPoolExecutor(2) as pool:
         outcomes = pool.map(lambda mutant: outcome(mutant, TESTS), mutants)
-        results = {mutant.name: ended for mutant, ended in zip(mutants, outcomes, strict=True)}
+        results = {}
+        for mutant, ended in zip(mutants, outcomes, strict=True):
+            results[mutant.name] = ended
+            if len(results) % 50 == 0:
+                print(f"{len(results)} of {len(mutants)}", file=sys.stderr, flush=True)
     counts = Counter(results.values())
     survived = [name for name, ended in results.items() if ended == SURVIVED]
     print(f"{len(mutants)} mutants of {', '.join(MODULES)}")
