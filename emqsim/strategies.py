@@ -40,7 +40,7 @@ try:
     from hypothesis import strategies as st
     from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, multiple, rule
 except ImportError:
-    raise MissingExtra("hypothesis", "test") from None
+    raise MissingExtra("hypothesis", "check") from None
 
 _YEAR_MS = 366 * 86_400_000
 

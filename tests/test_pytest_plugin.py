@@ -343,4 +343,4 @@ def test_it(emq_queue, emq_clock):
 def test_strategies_name_the_extra_they_need(tmp_path):
     code = "import sys; sys.modules['hypothesis'] = None\nimport emqsim.strategies"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stderr.splitlines()[-1].endswith("hypothesis is not installed: pip install 'emqsim[test]'")
+    assert done.stderr.splitlines()[-1].endswith("hypothesis is not installed: pip install 'emqsim[check]'")

@@ -46,7 +46,7 @@ def test_the_lifecycle_table():
     assert between("lifecycle") == "\n" + lifecycle_markdown() + "\n"
 
 
-@pytest.mark.parametrize(("mark", "words"), figures(), ids=lambda each: each.split(" ")[0])
+@pytest.mark.parametrize(("mark", "words"), list(figures()), ids=lambda each: each.split(" ")[0])
 def test_the_figures_are_the_raw_results(mark, words):
     assert between(mark) == words + "\n"
 

