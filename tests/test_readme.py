@@ -13,7 +13,6 @@ from planted import PLANTED, changed
 
 from emqsim import Queue, trace
 from emqsim.cli import main
-from emqsim.describe import lifecycle_markdown
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -40,10 +39,6 @@ def test_the_other_python_blocks(tmp_path, monkeypatch, capsys):
     for block in blocks("python"):
         if ">>>" not in block and "def test_" not in block:
             exec(compile(block.replace("seed=1", "seed=1, examples=20"), "README", "exec"), {})
-
-
-def test_the_lifecycle_table():
-    assert between("lifecycle") == "\n" + lifecycle_markdown() + "\n"
 
 
 @pytest.mark.parametrize(("mark", "words"), list(figures()), ids=lambda each: each.split(" ")[0])

@@ -1,12 +1,13 @@
 """The transition table: whole, true of the scripts, and the one in the documents."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from emqsim import Dialect, Queue
 from emqsim.cli import main
-from emqsim.describe import LIFECYCLE, lifecycle_rows
+from emqsim.describe import LIFECYCLE, lifecycle_markdown, lifecycle_rows
 from emqsim.keys import SETS
 from emqsim.machine import OUTSIDE, READS, TRANSITIONS
 from emqsim.server.scripts import bundled_scripts, script_names
@@ -100,3 +101,8 @@ def test_the_lifecycle():
         ("reap", "active", "pending"),
     ]
     assert [row[0] for row in lifecycle_rows()] == list(LIFECYCLE)
+
+
+def test_the_readme_has_the_lifecycle_table():
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
+    assert f"<!-- lifecycle -->\n\n{lifecycle_markdown()}\n<!-- /lifecycle -->" in readme
