@@ -276,10 +276,8 @@ def _serve(m: Machine, move: Move, deadline: float) -> Claimed | None:
 
 def _hand_over(m: Machine, move: Move, limit: int) -> int:
     """Move what is due by now, ghosts too: each gets a row that holds only `state`."""
-    source = m.sets[move.leaves[0]]
-    ids = source.due(m.now(), limit)
+    ids = m.sets[move.leaves[0]].pop_due(m.now(), limit)
     for job_id in ids:
-        source.remove(job_id)
         _enter(m, move, job_id)
     return len(ids)
 
@@ -527,8 +525,7 @@ def sweep_stalled(m: Machine, max_stalled: int, limit: int) -> Sweep:
     """As reap, but each job counts its stalls and is buried when it has max_stalled of them."""
     recover, bury = sweep_stalled.moves
     swept = Sweep([], [])
-    for job_id in m.active.due(m.now(), limit):
-        m.active.remove(job_id)
+    for job_id in m.active.pop_due(m.now(), limit):
         row = m.rows.setdefault(job_id, {})
         stalled = int(row.get("stalled", b"0")) + 1
         row["stalled"] = b"%d" % stalled

@@ -70,6 +70,14 @@ class SortedSet:
             found.append(member)
         return found
 
+    def pop_due(self, now: float, limit: int) -> list[str]:
+        """As `due`, and a ZREM of each: they are the first."""
+        found = self.due(now, limit)
+        del self._order[: len(found)]
+        for member in found:
+            del self._scores[member]
+        return found
+
     def newest(self, limit: int) -> list[str]:
         """ZRANGE + - BYLEX REV LIMIT 0 limit, where all scores are equal."""
         return [member for _, member in self._order.islice(-limit, None, reverse=True)]

@@ -12,6 +12,7 @@ writes = st.lists(
         st.tuples(st.just("add"), members, scores),
         st.tuples(st.just("remove"), members),
         st.tuples(st.just("pop_min")),
+        st.tuples(st.just("pop_due"), scores, st.integers(1, 3)),
     )
 )
 
@@ -25,6 +26,12 @@ def test_it_does_what_a_dict_sorted_anew_each_time_does(program, limit, now):
             plain[args[0]] = args[1]
         elif name == "remove":
             assert real.remove(args[0]) == (plain.pop(args[0], None) is not None)
+        elif name == "pop_due":
+            now_then, most = args
+            lapsed = sorted((score, member.encode()) for member, score in plain.items() if score <= now_then)
+            names = [member.decode() for _, member in lapsed[:most]]
+            assert real.pop_due(now_then, most) == names
+            plain = {member: score for member, score in plain.items() if member not in names}
         elif plain:
             lowest = min(plain, key=lambda member: (plain[member], member.encode()))
             assert real.pop_min() == lowest

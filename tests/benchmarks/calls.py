@@ -141,9 +141,11 @@ class Bare:
         self._add("schedule", job_id, 1.0)
 
     def reap(self) -> Any:
-        _, order = self._sets["active"]
-        for _, job_id in list(order.islice(0, 100)):
-            self._remove("active", job_id)
+        scores, order = self._sets["active"]
+        due = list(order.islice(0, 100))
+        del order[: len(due)]
+        for _, job_id in due:
+            del scores[job_id]
             self._rows[job_id]["state"] = b"pending"
             self._add("pending", job_id, 0.0)
 
