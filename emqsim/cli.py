@@ -13,10 +13,10 @@ from typing import NoReturn
 
 from emqsim.server.address import without_password
 from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable
-from emqsim.server.interrupts import remembered
+from emqsim.server.interrupts import ANY, remembered
 
 CONFORMS, DIVERGES, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
-"""The exit statuses of all commands."""
+"""The exit statuses of all commands; 143 where one was asked to end (SIGTERM)."""
 
 COMMANDS = {
     "check": ("emqsim.check.command", "run random programs on the model and on a real server and compare"),
@@ -56,13 +56,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with remembered():
+        with remembered(ANY):
             status = _run(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         print("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]), file=sys.stderr)
-        return INTERRUPTED
+        return 128 + interrupt.args[0] if interrupt.args else INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return COULD_NOT_RUN

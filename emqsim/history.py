@@ -170,6 +170,11 @@ class _NotedSet(SortedSet):
         self.touched.setdefault(member, score)
         return super().pop_min()
 
+    def pop_due(self, now: float, limit: int) -> list[str]:
+        for member in self.due(now, limit):
+            self.touched.setdefault(member, self.score(member))
+        return super().pop_due(now, limit)
+
     def clear(self) -> None:
         for score, member in self:
             self.touched.setdefault(member, score)

@@ -82,7 +82,7 @@ def test_a_seed_makes_the_same_run(valkey_server):
 def test_every_call_that_runs_a_script_is_made():
     from emqsim.machine import TRANSITIONS
 
-    made = {action.call for action in ACTIONS}
+    made = {action.call for action in ACTIONS if action.call}
     assert {method for row in TRANSITIONS.values() for method in row.methods} <= made
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from emqsim.check.coverage import Coverage
 from emqsim.check.ground import QUEUE
 from emqsim.check.picture import names, picture
-from emqsim.check.programs import VIRTUAL, Pools, Scene, actions
+from emqsim.check.programs import VIRTUAL, Call, Pools, Scene, actions, steps
 from emqsim.check.recorder import Recorder, Sent
 from emqsim.dialect import Dialect, Rules
 from emqsim.trace import Program, Step, perform
-
-Call = tuple[str, tuple[Any, ...]]
 
 Source = Callable[[Scene], Iterator[Call]]
 """Where the steps of a program come from: calls, each made when the one before has run on the model."""
@@ -103,9 +102,9 @@ def from_bytes(program: bytes) -> Source:
     def calls(scene: Scene) -> Iterator[Call]:
         for action, (a, b, c, kind, amount) in actions(program):
             scene.wait(kind, amount)
-            yield action.call, action.make(scene, a, b, c)
+            yield from action.calls(scene, a, b, c)
 
-    return calls
+    return lambda scene: islice(calls(scene), steps(program))
 
 
 def from_steps(steps: Iterable[Step]) -> Source:

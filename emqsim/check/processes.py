@@ -4,19 +4,24 @@ the programs. The first difference wins: that process shows it, the others stop.
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.context import SpawnContext
+from threading import Event, Thread
 from typing import Any
 
 from emqsim.check.ground import RUNS, ground
 from emqsim.check.plan import Part, Plan
 from emqsim.check.report import Report
 from emqsim.server.interrupts import withheld
+
+CLEANED_UP_S = 30.0
+"""How long a process whose parent was killed may take to clean up."""
 
 
 class Race:
@@ -77,19 +82,38 @@ def in_processes(plan: Plan, processes: int, server: str, settings: Mapping[str,
 _race: Race | None = None
 """In a process of the pool, the race it runs in."""
 
+_idle = Event()
+"""Set while a process of the pool has no part."""
+
 
 def _enter(race: Race) -> None:
     global _race
     _race = race
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _idle.set()
+    Thread(target=_end_with_parent, args=(race,), daemon=True).start()
+
+
+def _end_with_parent(race: Race) -> None:
+    """Where the process that shares out the parts is killed: let this one clean up, and end."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    race.stop()
+    _idle.wait(CLEANED_UP_S)
+    os._exit(1)
 
 
 def _part(plan: Plan, number: int, of: int, server: str, settings: dict[str, Any]) -> Report:
     from emqsim.check.run import run
 
     assert _race is not None
-    with ground(server, **settings) as place:
-        return run(plan, Part(number, of, _race), place)
+    _idle.clear()
+    try:
+        with ground(server, **settings) as place:
+            return run(plan, Part(number, of, _race), place)
+    finally:
+        _idle.set()
 
 
 def _merged(reports: list[Report], seconds: float) -> Report:

@@ -93,6 +93,8 @@ class Scene:
         self.queue = queue
         self.pools = pools
         self.tokens: dict[str, list[int]] = {}
+        self.served: Claimed | None = None
+        """What was claimed last."""
         self.seen: dict[str, None] = {}
 
     def known(self) -> list[str]:
@@ -111,6 +113,7 @@ class Scene:
                 for claimed in value if isinstance(value, list) else (value,):
                     if isinstance(claimed, Claimed):
                         self.tokens.setdefault(claimed.job_id, []).append(claimed.token)
+                        self.served = claimed
 
     def job(self, byte: int, which: str = "") -> str:
         """A job to act on: mostly one in the set `which`, or in any set, else one that was seen, or not even that."""
@@ -201,14 +204,17 @@ _WAITS: tuple[Callable[[int], int] | int, ...] = (
 """Microseconds from now, or a time around a deadline."""
 
 
-Maker = Callable[[Scene, int, int, int], tuple[Any, ...]]
+Call = tuple[str, tuple[Any, ...]]
+
+Maker = Callable[[Scene, int, int, int], Any]
 
 
 class Action(NamedTuple):
-    """What an actor may do: the call, how its arguments come from three bytes, and how often it is
-    chosen in a mixed program, and in one about claims, about sweeps, about operators, about bulk, about logs."""
+    """What an actor may do: the call, how its arguments come from three bytes, and how often it is chosen in a mixed
+    program, and in one about claims, sweeps, operators, bulk, logs, or a job that is served often. Where no call is
+    named, calls with their arguments come from the bytes."""
 
-    call: str
+    call: str | None
     make: Maker
     mixed: int
     claims: int = 0
@@ -216,6 +222,14 @@ class Action(NamedTuple):
     operators: int = 0
     bulk: int = 0
     logs: int = 0
+    served: int = 0
+
+    def calls(self, scene: Scene, a: int, b: int, c: int) -> Iterator[Call]:
+        """The calls it comes to, each made when the one before has run."""
+        if self.call is None:
+            yield from self.make(scene, a, b, c)
+        else:
+            yield self.call, self.make(scene, a, b, c)
 
 
 def _settle(*pools: str | Sequence[Any]) -> Maker:
@@ -254,20 +268,45 @@ def _bulk(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
     return ([(job_id, b"") for job_id in _MANY[: pick((101, 120, 100, 102, 3), a)]],)
 
 
+def _again_and_again(scene: Scene, a: int, b: int, c: int) -> Iterator[Call]:
+    """The oldest job is served and fails, until its token is a high one; then somebody comes with one of its tokens."""
+    lease_ms, delay_ms = scene.pools.leases[0], scene.pools.delays[0]
+    for _ in range(pick((2, 1, 4, 9, 10, 11), a)):
+        scene.served = None
+        yield "claim", (lease_ms,)
+        if scene.served is None:
+            return
+        yield "retry", (scene.served.job_id, scene.served.token, -1, 2**60, b"")
+        yield "promote", (100,)
+    assert scene.served is not None
+    job_id = scene.served.job_id
+    token = pick(scene.tokens[job_id], c)
+    yield pick(
+        (
+            ("complete", (job_id, token)),
+            ("retry", (job_id, token, delay_ms, 3, b"boom")),
+            ("delay", (job_id, token, delay_ms)),
+            ("extend_lock", (job_id, token, lease_ms)),
+            ("extend_locks", ([(job_id, token)], lease_ms)),
+        ),
+        b,
+    )
+
+
 def _delay_until(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
     job_id = scene.job(a, "active")
     return job_id, scene.token(job_id, b), scene.moment(c)
 
 
 ACTIONS = (
-    Action("enqueue", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b)), 12, 12, 12, 8, 0, 6),
+    Action("enqueue", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b)), 12, 12, 12, 8, 0, 6, 12),
     Action(
         "enqueue_in", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), pick(s.pools.delays, c)), 5, 2, 6, 6
     ),
     Action("enqueue_at", lambda s, a, b, c: (s.fresh(a), pick(_TEXTS, b), s.moment(c)), 5, 1, 4, 2),
     Action("enqueue_many", _pairs, 2, 2, 2, 2),
     Action("enqueue_many", _bulk, 0, 0, 0, 0, 40),
-    Action("claim", lambda s, a, b, c: (pick(s.pools.leases, a),), 16, 20, 16, 8, 2),
+    Action("claim", lambda s, a, b, c: (pick(s.pools.leases, a),), 16, 20, 16, 8, 2, 0, 16),
     Action("claim_batch", lambda s, a, b, c: (pick(_COUNTS, a), pick(s.pools.leases, b)), 4, 4, 4, 2),
     Action(
         "claim_batch",
@@ -278,15 +317,26 @@ ACTIONS = (
         0,
         30,
     ),
-    Action("complete", _settle(), 11, 14, 5, 3, 2),
-    Action("retry", _settle("delays", _MAX_ATTEMPTS, (b"boom", b"", b"\xff")), 11, 14, 5, 9, 2),
-    Action("delay", _settle("delays"), 4, 4, 3, 1, 1),
+    Action(None, _again_and_again, 0, served=20),
+    Action("complete", _settle(), 11, 14, 5, 3, 2, 0, 16),
+    Action(
+        "retry",
+        _settle("delays", _MAX_ATTEMPTS, (b"boom", b"", b"\xff", b"e" * 1000)),
+        11,
+        14,
+        5,
+        9,
+        2,
+        0,
+        12,
+    ),
+    Action("delay", _settle("delays"), 4, 4, 3, 1, 1, 0, 8),
     Action("delay_until", _delay_until, 3, 3, 2, 1),
-    Action("promote", lambda s, a, b, c: (pick(_LIMITS, a),), 8, 5, 16, 2, 8),
-    Action("reap", lambda s, a, b, c: (), 7, 4, 12, 2, 30),
-    Action("sweep_stalled", lambda s, a, b, c: (pick(_MAX_STALLED, a), pick(_LIMITS, b)), 7, 3, 14, 4, 8),
-    Action("extend_lock", _settle("leases"), 7, 7, 5, 1, 1),
-    Action("extend_locks", _held, 3, 3, 2, 1, 1),
+    Action("promote", lambda s, a, b, c: (pick(_LIMITS, a),), 8, 5, 16, 2, 8, 0, 6),
+    Action("reap", lambda s, a, b, c: (), 7, 4, 12, 2, 30, 0, 6),
+    Action("sweep_stalled", lambda s, a, b, c: (pick(_MAX_STALLED, a), pick(_LIMITS, b)), 7, 3, 14, 4, 30),
+    Action("extend_lock", _settle("leases"), 7, 7, 5, 1, 1, 0, 12),
+    Action("extend_locks", _held, 3, 3, 2, 1, 1, 0, 8),
     Action("reprocess_job", lambda s, a, b, c: (s.job(a, "dead"),), 6, 2, 3, 9, 1),
     Action("pause", lambda s, a, b, c: (), 2, 0, 0, 7, 3),
     Action("resume", lambda s, a, b, c: (), 3, 1, 0, 3, 1),
@@ -314,7 +364,7 @@ ACTIONS = (
     Action("park_dedup", lambda s, a, b, c: (s.job(a), pick(_DEDUPS, b)), 3, 0, 0, 7),
 )
 
-PROFILES = ("mixed", "claims", "sweeps", "operators") * 10 + ("bulk", "logs", "logs")
+PROFILES = ("mixed", "claims", "sweeps", "operators") * 10 + ("bulk", "logs", "served", "served")
 """What programs are about; few in bulk, since they are slow."""
 
 BULK_STEPS = 16
@@ -348,6 +398,11 @@ def simpler(program: bytes, index: int) -> Iterator[int]:
 def length(steps: int) -> int:
     """How many bytes a program of so many steps takes."""
     return 1 + steps * STEP_BYTES
+
+
+def steps(program: bytes) -> int:
+    """How many steps a program has at most."""
+    return len(program) // STEP_BYTES
 
 
 def actions(program: bytes) -> Iterator[tuple[Action, bytes]]:

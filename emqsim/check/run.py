@@ -123,6 +123,21 @@ def check(
         rules=rules,
     )
     settings: dict[str, Any] = {"password": password, "timeout": timeout}
+    report = _somewhere(plan, server, processes, allow_non_empty, settings, progress)
+    if report.conforms and report.out_of_time and not report.programs + report.saved:
+        report.failure = "there was no time for a program"
+    return report
+
+
+def _somewhere(
+    plan: Plan,
+    server: str | EmbeddedServer,
+    processes: int,
+    allow_non_empty: bool,
+    settings: dict[str, Any],
+    progress: Progress | None,
+) -> Report:
+    """Run a plan where it is to run, in this process or in several."""
     if processes > 1 and server == EMBEDDED:
         return in_processes(plan, processes, server, settings)
     with ground(server, allow_non_empty=allow_non_empty, **settings) as place:
@@ -179,8 +194,6 @@ class _Run:
                 found = self._saved() or self._random()
             if found is not None:
                 self.report.divergence = self.rig.explain(found)
-            elif not self.report.programs + self.report.saved and self.report.out_of_time:
-                self.report.failure = "there was no time for a program"
         except Stopped as stopped:
             self.report.failure, self.report.program = str(stopped), stopped.program
         finally:

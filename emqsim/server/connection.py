@@ -72,6 +72,7 @@ class Connection:
     def _begin(self) -> None:
         """A connection of this process alone, not open yet."""
         self._raw = self._make()
+        _keep_lines(self._raw)
         self._lock = Lock()
         self._unread = False
         """Whether answers have not been read that were, or will be, sent."""
@@ -258,15 +259,34 @@ _CODES = {
 """Codes that the client libraries cut off the text of an error."""
 
 
+def _keep_lines(raw: Any) -> None:
+    """Have the client library leave the whole line of an error beside what it makes of it."""
+    parse = raw._parser.parse_error
+
+    def parse_error(line: str) -> Exception:
+        error: Exception = parse(line)
+        error.line = line  # type: ignore[attr-defined]
+        return error
+
+    raw._parser.parse_error = parse_error
+
+
 def _error(refused: Exception) -> ServerError:
     text = _ADDITION.sub("", str(refused))
     code = _CODES.get(type(refused).__name__)
-    return ServerError(f"{code} {text}" if code and not text.startswith(code) else text)
+    return ServerError(
+        f"{code} {text}" if code and not text.startswith(code) else text, getattr(refused, "line", None)
+    )
 
 
 def _unanswered(commands: Sequence[Command | bytes], address: str, failed: BaseException) -> str:
-    names = " ".join(dict.fromkeys(_text(each[0]) for each in commands if isinstance(each, tuple)))
+    names = " ".join(dict.fromkeys(map(_name, commands)))
     return f"no answer from {address} to {names}: {failed}; the outcome is unknown, it is not sent again"
+
+
+def _name(command: Command | bytes) -> str:
+    """The name of a command, of a packed one too."""
+    return _text(command[0] if isinstance(command, tuple) else command.split(b"\r\n", 3)[2])
 
 
 def _text(word: str | bytes) -> str:

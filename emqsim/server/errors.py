@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class ServerError(Exception):
-    """The server answered with an error that is no refusal of the machine; `wire` is its text."""
+    """The server answered with an error that is no refusal of the machine; `wire` is its text, `line` the same as
+    it was sent, with `ERR` in front or what servers add behind."""
 
-    wire: str
-
-    def __init__(self, wire: str) -> None:
+    def __init__(self, wire: str, line: str | None = None) -> None:
         super().__init__(wire)
         self.wire = wire
+        self.line = wire if line is None else line
 
 
 class MissingCommand(ServerError):

@@ -7,6 +7,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+CTRL_C = (signal.SIGINT,)
+ANY = (signal.SIGINT, signal.SIGTERM)
+"""Ctrl-C, and being asked to end, which a command takes the same way."""
 
 
 @contextmanager
@@ -16,13 +21,14 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    raising = [each for each in ANY if callable(signal.getsignal(each))]
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in raising}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        _restore(before)
     if came:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(came[0])
 
 
 @contextmanager
@@ -44,10 +50,11 @@ _came: list[int] | None = None
 
 
 @contextmanager
-def remembered() -> Iterator[None]:
+def remembered(signals: tuple[signal.Signals, ...] = CTRL_C) -> Iterator[None]:
     """Ctrl-C raises as ever, and cannot get lost: where it comes in a callback of the garbage collector or while an
     object is deleted, Python would only print it, and some code turns it into another error. `raise_remembered` raises
-    it then, and so does the block where it ends in an error. Where Ctrl-C is ignored, it stays so."""
+    it then, and so does the block where it ends in an error. Where Ctrl-C is ignored, it stays so. The error has the
+    number of the signal."""
     global _came
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if ignored or _came is not None or threading.current_thread() is not threading.main_thread():
@@ -57,13 +64,13 @@ def remembered() -> Iterator[None]:
 
     def noted(number: int, _: object) -> None:
         came.append(number)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
 
     def unraisable(what: sys.UnraisableHookArgs) -> None:
         if not (came and issubclass(what.exc_type, KeyboardInterrupt)):
             printed(what)
 
-    before = signal.signal(signal.SIGINT, noted)
+    before = {each: signal.signal(each, noted) for each in signals}
     printed, sys.unraisablehook = sys.unraisablehook, unraisable
     try:
         yield
@@ -73,10 +80,15 @@ def remembered() -> Iterator[None]:
     finally:
         _came = None
         sys.unraisablehook = printed
-        signal.signal(signal.SIGINT, before)
+        _restore(before)
 
 
 def raise_remembered(instead_of: Exception | None = None) -> None:
     """Raise the Ctrl-C that came and was lost, if one was."""
     if _came and threading.current_thread() is threading.main_thread():
-        raise KeyboardInterrupt from instead_of
+        raise KeyboardInterrupt(_came[0]) from instead_of
+
+
+def _restore(handlers: dict[signal.Signals, Any]) -> None:
+    for each, handler in handlers.items():
+        signal.signal(each, handler)

@@ -71,8 +71,10 @@ def meaning(operation: Operation, answer: Any) -> Any:
 
 def _raise_refusal(row: Transition, answer: ServerError) -> None:
     for refusal in row.refusals:
-        if refusal.wire == answer.wire:
+        if refusal.wire == answer.line:
             raise refusal.error(refusal.wire)
+        if refusal.wire == answer.wire:
+            raise ServerError(answer.line)
     if row.native and "unknown command" in answer.wire and row.native in answer.wire:
         raise MissingCommand(
             f"the server has no command {row.native}, which dialect wire6 needs; wire3 and wire4 need none"

@@ -447,3 +447,26 @@ def _time_twice(source: Source) -> Iterator[Edit]:
         mixed = " t[2] = redis.call('TIME')[2]"
         yield match.start(), "seconds of one TIME, microseconds of another", source.edit((end, mixed))
         yield match.start(), "TIME of a local table", source.edit((Span(*match.span()), "local t = {0, 0}"))
+
+
+# Fences.
+
+_FENCE = re.compile(r"(attempts|redis\.call\('HGET', [^()]*, 'attempts'\)) (~=|==) (ARGV\[2\]|token)\b")
+
+WEAKER = {
+    **{f"up to token {n}": "({0} == {2} or tonumber({0} or 0) > %d)" % n for n in (2, 4, 9)},
+    "first digit": "(string.sub({0} or '', 1, 1) == string.sub({2}, 1, 1))",
+    "last digit": "(string.sub({0} or '', -1) == string.sub({2}, -1))",
+    "length": "(#({0} or '') == #{2})",
+    "no newer": "(tonumber({0} or 0) >= tonumber({2}))",
+    "no older": "(tonumber({0} or 0) <= tonumber({2}))",
+}
+"""What holds where two tokens are equal, and where they should not be taken for it."""
+
+
+@_operator
+def _fence(source: Source) -> Iterator[Edit]:
+    for found in _FENCE.finditer(source.text):
+        for detail, holds in WEAKER.items():
+            new = ("not " if found[2] == "~=" else "") + holds.format(*found.groups())
+            yield found.start(), detail, source.text[: found.start()] + new + source.text[found.end() :]
