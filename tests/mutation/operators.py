@@ -451,10 +451,10 @@ def _time_twice(source: Source) -> Iterator[Edit]:
 
 # Fences.
 
-_FENCE = re.compile(r"(attempts|redis\.call\('HGET', [^()]*, 'attempts'\)) (~=|==) (ARGV\[2\]|token)\b")
+_FENCE = re.compile(r"(attempts|redis\.call\('HGET', [^()]*, 'attempts'\)) (~=|==) (ARGV\[2\]|token\b)")
 
 WEAKER = {
-    **{f"up to token {n}": "({0} == {2} or tonumber({0} or 0) > %d)" % n for n in (2, 4, 9)},
+    **{f"up to token {n}": f"({{0}} == {{2}} or tonumber({{0}} or 0) > {n})" for n in (2, 4, 9)},
     "first digit": "(string.sub({0} or '', 1, 1) == string.sub({2}, 1, 1))",
     "last digit": "(string.sub({0} or '', -1) == string.sub({2}, -1))",
     "length": "(#({0} or '') == #{2})",
