@@ -1,5 +1,6 @@
 """The check on the server's own time: scripts byte for byte, the model at each millisecond that it can have been."""
 
+import re
 from hashlib import sha1
 
 import pytest
@@ -101,7 +102,8 @@ def test_a_bracket_that_is_too_wide_is_undecided_and_shown(tmp_path, monkeypatch
         main(["check", "--clock", "server", "--scripts", "complete.lua", "--examples", "1", "--steps", "1"])
         == 0
     )
-    assert " steps (1 undecided) in " in capsys.readouterr().out.splitlines()[-1]
+    undecided = re.search(r" steps? \((\d+) undecided\) in ", capsys.readouterr().out.splitlines()[-1])
+    assert int(undecided[1]) >= 1
 
 
 def test_a_script_that_never_ends():

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks [--show] [NAME]…`."""
+"""`python -m tests.benchmarks [--save|--show] [NAME]…`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ def saved(name: str) -> dict[str, Any]:
     return found
 
 
-def measured(name: str) -> dict[str, Any]:
-    """New results, which are kept."""
+def measured(name: str, save: bool) -> dict[str, Any]:
+    """New results, which may be kept."""
     machine = {"python": platform.python_version(), "platform": platform.platform(), "cores": os.cpu_count()}
-    results = machine | benchmark(name).run()
-    FOLDER.joinpath(f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    return saved(name)
+    text = json.dumps(machine | benchmark(name).run(), indent=1)
+    if save:
+        FOLDER.joinpath(f"{name}.json").write_text(text + "\n", "utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def main() -> int:
-    """Run benchmarks, keep `results/NAME.json`, print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    """Run benchmarks and print their tables."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=main.__doc__)
+    parser.add_argument("--save", action="store_true", help="put the raw results into results/NAME.json")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; default all")
     parser.add_argument("--show", action="store_true", help="only print what was kept")
     options = parser.parse_args()
@@ -44,7 +47,7 @@ def main() -> int:
         if name not in NAMES:
             parser.error(f"{name!r} is no benchmark; there are {', '.join(NAMES)}")
         print(f"{name}: {benchmark(name).__doc__.splitlines()[0]}", flush=True)
-        for line in benchmark(name).table(saved(name) if options.show else measured(name)):
+        for line in benchmark(name).table(saved(name) if options.show else measured(name, options.save)):
             print(f"  {line}", flush=True)
         print()
     return 0

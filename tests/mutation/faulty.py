@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.util
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -44,5 +45,6 @@ def test(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[2])
     sys.meta_path.insert(0, InItsPlace(sys.argv[1], sys.stdin.read()))
     sys.exit({"replay": replay, "test": test}[sys.argv[2]](sys.argv[3:]))

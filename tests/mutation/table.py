@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -20,7 +21,7 @@ from emqsim.words import aligned
 
 from .operators import Mutant, mutants
 from .search import SEED, Result, Search
-from .survivors import REASONS, reason
+from .survivors import reason
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 
@@ -99,7 +100,7 @@ def short(results: Iterable[Result]) -> Iterator[str]:
 
 def main() -> int:
     """Make the table; 0 if just those mutants were caught that can be told apart."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=main.__doc__)
     parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help="only mutants of these scripts")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="default 2")
     parser.add_argument("--save", action="store_true", help=f"put the raw results into {RESULTS.name}")
@@ -117,11 +118,12 @@ def main() -> int:
     for line in table(results):
         print(line)
     print()
-    print(f"at most {EXAMPLES} programs of {STEPS} steps, seed {SEED}; {time.monotonic() - started:.0f} s")
+    took = "as saved" if options.show else f"{time.monotonic() - started:.0f} s"
+    print(f"at most {EXAMPLES} programs of {STEPS} steps, seed {SEED}; {took}")
     print(f"{sum(result.outcome == 'broken' for result in results)} more do not compile")
     print(f"{len(survived) - len(unexplained)} do the same as the script they are made of:")
-    for text in REASONS:
-        print(f"  {sum(reason(name) == text for name in survived):3}  {text}")
+    for text, count in Counter(filter(None, map(reason, survived))).items():
+        print(f"  {count:3}  {text}")
     caught = [each.mutant for each in results if each.outcome == "caught" and reason(each.mutant)]
     for name in unexplained:
         print(f"SURVIVED  {name}")
