@@ -259,3 +259,39 @@ def test_the_model_is_the_one_that_is_taught():
         queue.enqueue("JOB00000000001", b"")
         queue.claim(10)
     assert plain.snapshot() == recorded.snapshot()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "error('EMQSTALE complete token mismatch', 0)",
+        "error({err = 'EMQSTALE complete token mismatch'})",
+        "return redis.error_reply('ERR EMQSTALE complete token mismatch')",
+        "return redis.error_reply('EXECABORT EMQSTALE complete token mismatch')",
+        "return redis.error_reply('EMQSTALE complete token mismatch script: on @x:1')",
+        "return redis.error_reply('EMQSTALE Complete token mismatch')",
+    ],
+)
+def test_a_refusal_is_compared_as_it_is_sent(server, sent):
+    script = bundled_scripts()["complete"]
+    wrong = script.replace("return redis.error_reply('EMQSTALE complete token mismatch')", sent)
+    assert wrong != script
+    report = check(server, scripts={"complete": wrong}, seed=SEED)
+    assert report.divergence.model == {"refused": "EMQSTALE complete token mismatch"}
+    assert report.divergence.server != report.divergence.model
+
+
+@pytest.mark.parametrize(
+    ("script", "fence"),
+    [
+        ("complete", "tonumber(attempts) < 10 and attempts ~= ARGV[2]"),
+        ("retry", "tonumber(attempts) < 10 and attempts ~= ARGV[2]"),
+        ("extend_lock", "string.sub(attempts, 1, 1) ~= string.sub(ARGV[2], 1, 1)"),
+    ],
+)
+def test_a_fence_that_weakens_with_many_claims_is_found(valkey_server, script, fence):
+    text = bundled_scripts()[script]
+    wrong = text.replace("attempts ~= ARGV[2]", fence)
+    assert wrong != text
+    report = check(valkey_server, scripts={script: wrong}, seed=SEED)
+    assert report.divergence.program.steps[-1].call in (script, "complete")

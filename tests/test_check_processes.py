@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -83,6 +84,24 @@ def test_a_process_that_is_killed_is_told_in_a_line(tmp_path):
     assert (process.returncode, out) == (2, "")
     assert err.startswith("emqsim: a process of the check ended before its time")
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    with running(tmp_path) as (process, find):
+        while len(find("emqsim-*/s")) < 2:
+            assert process.poll() is None
+        process.kill()
+        process.wait()
+        late = time.monotonic() + 30
+        while find("emqsim-*/s") or in_session(process.pid):
+            assert time.monotonic() < late
+
+
+def in_session(leader):
+    """The processes of a session that have not ended."""
+    stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
+    return [stat for stat in stats if int(stat[3]) == leader and stat[0] != "Z"]
 
 
 @contextmanager

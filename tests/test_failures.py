@@ -368,6 +368,25 @@ def test_ctrl_c(tmp_path, moment):
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
+def test_being_asked_to_end_is_as_ctrl_c(tmp_path):
+    places = tmp_path / "t"
+    places.mkdir()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "emqsim", "check", "--examples", "1000000"],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(places)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not _is_at(places, "programs run"):
+        assert running.poll() is None
+    running.send_signal(signal.SIGTERM)
+    out, err = running.communicate(timeout=20)
+    assert (running.returncode, out, err) == (143, "", "interrupted\n")
+    assert list(places.iterdir()) == []
+
+
 def _is_at(places, moment):
     folders = [
         folder for folder in places.iterdir() if moment == "the server starts" or (folder / "s").exists()

@@ -269,9 +269,10 @@ def _bulk(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
 
 
 def _again_and_again(scene: Scene, a: int, b: int, c: int) -> Iterator[Call]:
-    """The oldest job is served and fails, until its token is a high one; then somebody comes with one of its tokens."""
+    """The oldest job is served and fails, until its token is a high one; then somebody comes with an older one."""
     lease_ms, delay_ms = scene.pools.leases[0], scene.pools.delays[0]
-    for _ in range(pick((2, 1, 4, 9, 10, 11), a)):
+    yield "enqueue", (scene.fresh(0), b"a")
+    for _ in range(pick((1, 9, 10, 11, 10, 11), a)):
         scene.served = None
         yield "claim", (lease_ms,)
         if scene.served is None:
@@ -280,7 +281,8 @@ def _again_and_again(scene: Scene, a: int, b: int, c: int) -> Iterator[Call]:
         yield "promote", (100,)
     assert scene.served is not None
     job_id = scene.served.job_id
-    token = pick(scene.tokens[job_id], c)
+    tokens = scene.tokens[job_id]
+    token = pick((tokens[0], tokens[-2:][0], tokens[len(tokens) // 2]), c)
     yield pick(
         (
             ("complete", (job_id, token)),
@@ -317,7 +319,7 @@ ACTIONS = (
         0,
         30,
     ),
-    Action(None, _again_and_again, 0, served=20),
+    Action(None, _again_and_again, 0, served=40),
     Action("complete", _settle(), 11, 14, 5, 3, 2, 0, 16),
     Action(
         "retry",
