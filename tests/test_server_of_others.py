@@ -88,6 +88,15 @@ def test_a_key_that_expires_is_found(server, client, ours):
 
 
 @valkey
+def test_a_field_that_expires_is_found_on_a_server_of_ours(server):
+    fading = bundled_scripts()["update_data"].replace(
+        "return 1", "redis.call('HEXPIRE', KEYS[1], 9, 'FIELDS', 1, 'payload') return 1"
+    )
+    report = check(server, scripts={"update_data": fading}, seed=SEED)
+    assert report.divergence.after_server["(keys that expire)"] == b"1"
+
+
+@valkey
 def test_a_key_that_no_picture_shows_is_found_by_the_scan(server, client):
     stray = bundled_scripts()["update_data"].replace(
         "return 1", "redis.call('SET', KEYS[1] .. ':x', 1) return 1"

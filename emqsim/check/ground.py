@@ -100,8 +100,9 @@ class Own:
             numbers = dict(each.split("=") for each in counts.split(",")) if counts else {}
             if numbers and database != "db0":
                 found[f"(keys in {database})"] = numbers["keys"].encode()
-            elif int(numbers.get("expires", 0)):
-                found[EXPIRING] = numbers["expires"].encode()
+            else:
+                expiring = sum(int(numbers.get(each, 0)) for each in ("expires", "keys_with_volatile_items"))
+                found |= {EXPIRING: b"%d" % expiring} if expiring else {}
         return found
 
     def shows(self, picture: bytes, expected: bytes) -> bool:

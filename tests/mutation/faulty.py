@@ -38,10 +38,10 @@ def replay(paths: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """What pytest ends with."""
+    """What pytest ends with. It would import the modules of a plugin itself, to rewrite their assertions."""
     import pytest
 
-    return pytest.main(arguments)
+    return pytest.main(["--assert=plain", *arguments])
 
 
 if __name__ == "__main__":
