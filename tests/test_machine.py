@@ -673,3 +673,54 @@ def test_what_is_read_is_not_what_is_held(leased):
     leased.snapshot()[leased.key("job", A)]["state"] = b"dead"
     leased.active.clear()
     assert (row(leased, A)["state"], len(leased.active)) == (b"active", 1)
+
+
+def full_queue():
+    """Something under every key that a queue can have."""
+    queue = Queue("q")
+    ids = [queue.clock.mint() for _ in range(6)]
+    for job_id in ids[:5]:
+        queue.enqueue(job_id, b"")
+    queue.enqueue_in(ids[5], b"", 1000)
+    for _ in range(3):
+        queue.claim(10)
+    queue.complete(ids[0], 1)
+    queue.retry(ids[1], 1, 0, 1, b"boom")
+    queue.update_progress(ids[2], b"half")
+    queue.add_log(ids[2], b"line")
+    queue.hold_lock(ids[3])
+    queue.park_dedup(ids[3], "d1")
+    queue.configure(concurrency=5)
+    return queue, ids
+
+
+CHANGES = {
+    "claim": lambda queue, ids: queue.claim(10),
+    "enqueue": lambda queue, ids: queue.enqueue(queue.clock.mint(), b""),
+    "extend_lock": lambda queue, ids: queue.extend_lock(ids[2], 1, 99),
+    "promote": lambda queue, ids: (queue.clock.advance(ms=1000), queue.promote(1)),
+    "reap": lambda queue, ids: (queue.clock.advance(ms=10), queue.reap()),
+    "reprocess_job": lambda queue, ids: queue.reprocess_job(ids[1]),
+    "complete": lambda queue, ids: queue.complete(ids[2], 1),
+    "retry": lambda queue, ids: queue.retry(ids[2], 1, 0, 1, b""),
+    "update_data": lambda queue, ids: queue.update_data(ids[3], b"new"),
+    "update_progress": lambda queue, ids: queue.update_progress(ids[2], b"done"),
+    "add_log": lambda queue, ids: queue.add_log(ids[2], b"another"),
+    "hold_lock": lambda queue, ids: queue.hold_lock(ids[4]),
+    "park_dedup": lambda queue, ids: queue.park_dedup(ids[4], "d2"),
+    "pause": lambda queue, ids: queue.pause(),
+    "drop_row": lambda queue, ids: queue.drop_row(ids[3]),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_happens_to_a_copy_does_not_happen_to_the_other(name):
+    queue, ids = full_queue()
+    before, events = queue.snapshot(), queue.events
+    twin = queue.copy()
+    assert (twin, twin.events) == (queue, events)
+    CHANGES[name](twin, ids)
+    assert (twin.snapshot(), twin.events) != (before, events)
+    assert (queue.snapshot(), queue.events) == (before, events)
+    CHANGES[name](queue, ids)
+    assert (twin, twin.events) == (queue, queue.events)
