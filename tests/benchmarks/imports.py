@@ -71,5 +71,5 @@ def short(results: dict[str, Any]) -> Iterator[str]:
     ours, others = min(_beyond(results, "emqsim")), min(_beyond(results, OTHERS))
     yield (
         f"- `import emqsim` takes {ours / others:.1f} times what `sortedcontainers` and `dataclasses` take, "
-        f"`emqsim --help` {number(min(results['ms']['emqsim --help']))} ms."
+        f"`emqsim --help` {number(min(results['ms']['emqsim --help']))} ms (the least of {results['rounds']} rounds)."
     )
