@@ -1,6 +1,7 @@
 """The rules of the machine, one by one, through the calls of a queue."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -724,3 +725,38 @@ def test_what_happens_to_a_copy_does_not_happen_to_the_other(name):
     assert (queue.snapshot(), queue.events) == (before, events)
     CHANGES[name](queue, ids)
     assert (twin, twin.events) == (queue, queue.events)
+
+
+# Rules that no dialect has.
+
+HELD = {
+    "complete": lambda queue, job_id: queue.complete(job_id, 1),
+    "retry": lambda queue, job_id: queue.retry(job_id, 1, 0, 3, b""),
+    "delay": lambda queue, job_id: queue.delay(job_id, 1, 0),
+    "extend_lock": lambda queue, job_id: queue.extend_lock(job_id, 1, 10),
+    "extend_locks": lambda queue, job_id: queue.extend_locks([(job_id, 1)], 10),
+}
+
+
+@pytest.mark.parametrize("needs", [*HELD, None])
+@pytest.mark.parametrize("name", HELD)
+def test_a_transition_may_need_the_lease(name, needs):
+    rules = replace(Queue("q").rules, need_lease=frozenset({needs} - {None}))
+    queue = Queue("q", rules=rules)
+    queue.enqueue(A, b"")
+    queue.claim(10)
+    held = queue.copy()
+    assert HELD[name](held, A) in (None, "scheduled", [])
+    queue.clock.advance(ms=10)
+    queue.reap()
+    before = queue.snapshot()
+    if name != needs:
+        assert HELD[name](queue, A) in (None, "scheduled", [])
+        assert queue.snapshot() != before
+        return
+    if name == "extend_locks":
+        assert HELD[name](queue, A) == [A]
+    else:
+        with pytest.raises(StaleToken if name == "retry" else JobGone):
+            HELD[name](queue, A)
+    assert queue.snapshot() == before
