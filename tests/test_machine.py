@@ -760,3 +760,13 @@ def test_a_transition_may_need_the_lease(name, needs):
         with pytest.raises(StaleToken if name == "retry" else JobGone):
             HELD[name](queue, A)
     assert queue.snapshot() == before
+
+
+@pytest.mark.parametrize("dialect", ["wire4", "wire6"])
+def test_a_dropped_ghost_does_not_count_as_served(dialect):
+    queue = Queue("q", dialect=dialect)
+    for job_id in (A, B, C):
+        queue.enqueue(job_id, b"")
+    queue.drop_row(C)
+    assert queue.claim_batch(3, 10) == [Claimed(A, b"", 1), Claimed(B, b"", 1)]
+    assert queue.pending == []

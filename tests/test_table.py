@@ -106,3 +106,35 @@ def test_the_lifecycle():
 def test_the_readme_has_the_lifecycle_table():
     readme = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
     assert f"<!-- lifecycle -->\n\n{lifecycle_markdown()}\n<!-- /lifecycle -->" in readme
+
+
+MOVES = """
+enqueue: - > pending
+schedule: - > schedule
+claim: pending > active
+bclaim: pending > active
+extend_lock: - > active
+extend_locks: - > active
+complete: active pending > -
+retry: active pending > schedule
+retry: active pending > dead
+delay: active > schedule
+promote: schedule > pending
+reap: active > pending
+sweep_stalled: active > pending
+sweep_stalled: active > dead
+reprocess: dead > pending
+drain: pending schedule > -
+obliterate: active pending schedule dead > -
+remove_job: pending active schedule dead > -
+"""
+"""Every set that a transition takes a job from, and where it puts it, as the machine is specified."""
+
+
+def test_every_move_is_as_specified():
+    shown = [
+        f"{row.name}: {' '.join(move.leaves) or '-'} > {move.enters or '-'}"
+        for row in TRANSITIONS.values()
+        for move in row.moves
+    ]
+    assert shown == MOVES.strip().splitlines()
