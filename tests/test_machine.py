@@ -770,3 +770,29 @@ def test_a_dropped_ghost_does_not_count_as_served(dialect):
     queue.drop_row(C)
     assert queue.claim_batch(3, 10) == [Claimed(A, b"", 1), Claimed(B, b"", 1)]
     assert queue.pending == []
+
+
+def test_a_dedup_key_without_a_name_is_nobodys():
+    queue = Queue("q")
+    queue.enqueue(A, b"")
+    queue.park_dedup(A, "")
+    queue.remove_job(A)
+    assert queue.get_deduplication_job_id("") == A
+
+
+def test_nothing_was_counted_yet():
+    queue = Queue("q")
+    assert (queue.get_metrics("completed"), queue.get_metrics("failed")) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "state"),
+    [
+        ({"state": b"awaiting_children", "attempts": b"0", "payload": b"x"}, "awaiting_children"),
+        ({"state": b"elsewhere", "attempts": b"0", "payload": b"awaiting_children"}, "unknown"),
+        ({"attempts": b"0", "payload": b"awaiting_children"}, "absent"),
+    ],
+)
+def test_the_state_of_a_job_in_no_set_is_what_its_row_says(row, state):
+    queue = Queue.from_snapshot({f"emq:{{q}}:job:{A}": row})
+    assert queue.get_job_state(A) == state

@@ -340,11 +340,11 @@ ACTIONS = (
     Action("extend_lock", _settle("leases"), 7, 7, 5, 1, 1, 0, 12),
     Action("extend_locks", _held, 3, 3, 2, 1, 1, 0, 8),
     Action("reprocess_job", lambda s, a, b, c: (s.job(a, "dead"),), 6, 2, 3, 9, 1),
-    Action("pause", lambda s, a, b, c: (), 2, 0, 0, 7, 3),
+    Action("pause", lambda s, a, b, c: (), 2, 0, 0, 7, 12),
     Action("resume", lambda s, a, b, c: (), 3, 1, 0, 3, 1),
     Action("drain", lambda s, a, b, c: (bool(a & 1),), 2, 0, 0, 4, 4),
     Action(
-        "obliterate", lambda s, a, b, c: (bool(a & 1), pick((1000, 1, 2, 3, 100, 2**53), b)), 3, 0, 0, 10, 6
+        "obliterate", lambda s, a, b, c: (bool(a & 1), pick((1000, 1, 2, 3, 100, 2**53), b)), 3, 0, 0, 10, 16
     ),
     Action("update_data", lambda s, a, b, c: (s.job(a), pick(_TEXTS, b)), 3, 1, 0, 4),
     Action("update_progress", lambda s, a, b, c: (s.job(a), pick(_TEXTS, b)), 3, 1, 0, 4),
