@@ -95,10 +95,9 @@ class Own:
     def _beside(self) -> dict[str, Any]:
         """What a picture does not show: keys that expire, and keys in other databases."""
         found: dict[str, Any] = {}
-        for line in self._connection.call("INFO", "keyspace").decode().splitlines():
-            database, _, counts = line.partition(":")
-            numbers = dict(each.split("=") for each in counts.split(",")) if counts else {}
-            if numbers and database != "db0":
+        for database, counts in self._connection.info("keyspace").items():
+            numbers = dict(each.split("=") for each in counts.split(","))
+            if database != "db0":
                 found[f"(keys in {database})"] = numbers["keys"].encode()
             else:
                 expiring = sum(int(numbers.get(each, 0)) for each in ("expires", "keys_with_volatile_items"))

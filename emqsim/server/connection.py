@@ -145,6 +145,11 @@ class Connection:
                 raise OutcomeUnknown(words, self._late(failed)) from failed
             raise
 
+    def info(self, section: str) -> dict[str, str]:
+        """What the server tells of itself (INFO), by name."""
+        lines = self.call("INFO", section).decode().splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
     def scan(self, pattern: str) -> set[bytes]:
         """The names of all keys of the database that match a pattern (SCAN)."""
         names: set[bytes] = set()
@@ -248,19 +253,8 @@ def _library(client: Any) -> ModuleType:
     raise TypeError(f"client must be a redis.Redis or valkey.Valkey, synchronous, not {client!r}")
 
 
-_CODES = {
-    "NoScriptError": "NOSCRIPT",
-    "OutOfMemoryError": "OOM",
-    "NoPermissionError": "NOPERM",
-    "ReadOnlyError": "READONLY",
-    "AuthenticationError": "NOAUTH",
-    "BusyLoadingError": "LOADING",
-}
-"""Codes that the client libraries cut off the text of an error."""
-
-
 def _keep_lines(raw: Any) -> None:
-    """Have the client library leave the whole line of an error beside what it makes of it."""
+    """Have the client library leave the whole line of an error beside what it makes of it: it cuts off codes."""
     parse = raw._parser.parse_error
 
     def parse_error(line: str) -> Exception:
@@ -272,11 +266,8 @@ def _keep_lines(raw: Any) -> None:
 
 
 def _error(refused: Exception) -> ServerError:
-    text = _ADDITION.sub("", str(refused))
-    code = _CODES.get(type(refused).__name__)
-    return ServerError(
-        f"{code} {text}" if code and not text.startswith(code) else text, getattr(refused, "line", None)
-    )
+    line: str = getattr(refused, "line", str(refused))
+    return ServerError(_ADDITION.sub("", line).removeprefix("ERR "), line)
 
 
 def _unanswered(commands: Sequence[Command | bytes], address: str, failed: BaseException) -> str:

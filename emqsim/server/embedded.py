@@ -130,8 +130,7 @@ def embedded_server(*, binary: str | None = None, options: tuple[str, ...] = ())
 
 def server_version(connection: Connection) -> str:
     """The server's name and version, as INFO tells them."""
-    text = connection.call("INFO", "server").decode()
-    info = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    info = connection.info("server")
     name = "Valkey" if "valkey_version" in info else "Redis"
     return f"{name} {info.get('valkey_version') or info['redis_version']}"
 

@@ -83,8 +83,7 @@ def profile(server: EmbeddedServer, count: int) -> dict[str, float]:
 
 
 def _server_s(account: Connection) -> float:
-    text = account.call("INFO", "cpu").decode()
-    used = dict(line.split(":") for line in text.splitlines() if ":" in line)
+    used = account.info("cpu")
     return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
 
 

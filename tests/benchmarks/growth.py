@@ -93,8 +93,7 @@ def valkey_bytes(size: int) -> tuple[str, int]:
 
 
 def _used(connection: Connection) -> int:
-    text = connection.call("INFO", "memory").decode()
-    return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
+    return int(connection.info("memory")["used_memory"])
 
 
 def run() -> dict[str, Any]:
