@@ -2,19 +2,18 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from interrupting import was_interrupted
+from interrupting import long_check, was_interrupted
 from planted import PLANTED, changed
 
 from emqsim.check import check
 
 SEED = 20_241_129
+SHARED = ("--processes", "2")
 
 
 def test_processes_run_the_same_programs(valkey_server):
@@ -63,19 +62,19 @@ def test_not_on_one_server_that_is_ours(valkey_server):
 @pytest.mark.parametrize("servers", [0, 1, 2])
 def test_ctrl_c_ends_all_of_them(tmp_path, servers):
     """As a terminal sends it, to all of them, while so many servers have started."""
-    with running(tmp_path) as (process, find):
-        while len(find("emqsim-*/s")) < servers or not find("emqsim-*"):
+    with long_check(tmp_path, *SHARED) as (process, places):
+        while len(list(places.glob("emqsim-*/s"))) < servers or not list(places.glob("emqsim-*")):
             assert process.poll() is None
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
     was_interrupted(process, out, err)
-    assert find("*") == []
+    assert list(places.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
 def test_a_process_that_is_killed_is_told_in_a_line(tmp_path):
-    with running(tmp_path) as (process, find):
-        while len(find("emqsim-*/s")) < 2:
+    with long_check(tmp_path, *SHARED) as (process, places):
+        while len(list(places.glob("emqsim-*/s"))) < 2:
             assert process.poll() is None
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         worker = next(pid for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
@@ -88,13 +87,13 @@ def test_a_process_that_is_killed_is_told_in_a_line(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
 def test_workers_end_with_the_process_that_started_them(tmp_path):
-    with running(tmp_path) as (process, find):
-        while len(find("emqsim-*/s")) < 2:
+    with long_check(tmp_path, *SHARED) as (process, places):
+        while len(list(places.glob("emqsim-*/s"))) < 2:
             assert process.poll() is None
         process.kill()
         process.wait()
         late = time.monotonic() + 30
-        while find("emqsim-*/s") or in_session(process.pid):
+        while list(places.glob("emqsim-*/s")) or in_session(process.pid):
             assert time.monotonic() < late
 
 
@@ -102,23 +101,3 @@ def in_session(leader):
     """The processes of a session that have not ended."""
     stats = [path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat")]
     return [stat for stat in stats if int(stat[3]) == leader and stat[0] != "Z"]
-
-
-@contextmanager
-def running(folder):
-    """A long check in two processes, in a session of its own; what it leaves in its folder for temporary files."""
-    (folder / "t").mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "emqsim", "check", "--processes", "2", "--examples", "1000000"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(folder / "t")},
-        start_new_session=True,
-    )
-    try:
-        yield process, lambda pattern: list((folder / "t").glob(pattern))
-    finally:
-        process.kill()
-        process.communicate()

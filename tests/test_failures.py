@@ -11,7 +11,7 @@ import time
 
 import pytest
 from between import CLAIMED_AND_COMPLETED, JOB, proxy, save, socket_path
-from interrupting import was_interrupted
+from interrupting import long_check, was_interrupted
 from planted import PLANTED, changed
 
 from emqsim import VirtualClock, trace
@@ -345,23 +345,13 @@ def test_a_saved_trace_that_cannot_be_read(folder, capsys):
 @pytest.mark.parametrize("moment", ["the server starts", "programs run"])
 def test_ctrl_c(tmp_path, moment):
     """No traceback, no process and no file stays."""
-    command = [sys.executable, "-m", "emqsim", "check", "--examples", "1000000"]
-    places = tmp_path / "t"
-    places.mkdir()
-    running = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        env=os.environ | {"TMPDIR": str(places)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
     late = time.monotonic() + 20
-    while not _is_at(places, moment):
-        assert time.monotonic() < late
-        assert running.poll() is None
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=20)
+    with long_check(tmp_path) as (running, places):
+        while not _is_at(places, moment):
+            assert time.monotonic() < late
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=20)
     was_interrupted(running, out, err)
     while list(places.iterdir()):
         assert time.monotonic() < late
@@ -369,20 +359,11 @@ def test_ctrl_c(tmp_path, moment):
 
 
 def test_being_asked_to_end_is_as_ctrl_c(tmp_path):
-    places = tmp_path / "t"
-    places.mkdir()
-    running = subprocess.Popen(
-        [sys.executable, "-m", "emqsim", "check", "--examples", "1000000"],
-        cwd=tmp_path,
-        env=os.environ | {"TMPDIR": str(places)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not _is_at(places, "programs run"):
-        assert running.poll() is None
-    running.send_signal(signal.SIGTERM)
-    out, err = running.communicate(timeout=20)
+    with long_check(tmp_path) as (running, places):
+        while not _is_at(places, "programs run"):
+            assert running.poll() is None
+        running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=20)
     assert (running.returncode, out, err) == (143, "", "interrupted\n")
     assert list(places.iterdir()) == []
 

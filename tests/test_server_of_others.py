@@ -7,14 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 from between import proxy, socket_path
 from conftest import skip_without
-from interrupting import STATUSES
+from interrupting import STATUSES, long_check
 from planted import PLANTED, changed
 
 from emqsim.check import check
@@ -215,14 +214,13 @@ def test_a_name_that_a_script_hard_codes_is_warned_of_and_told(server, client, c
 
 @valkey
 def test_ctrl_c_deletes_the_keys(server, client, folder):
-    command = [sys.executable, "-m", "emqsim", "check", "--server", server.url, "--examples", "1000000"]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     late = time.monotonic() + 20
-    while not client.dbsize():
-        assert time.monotonic() < late
-        assert running.poll() is None
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=20)
+    with long_check(folder, "--server", server.url) as (running, _):
+        while not client.dbsize():
+            assert time.monotonic() < late
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=20)
     assert running.returncode in STATUSES
     assert out == ""
     assert err.splitlines()[-1] == "interrupted"
