@@ -4,6 +4,7 @@
 `emqsim.server` has the same calls on a real server, `emqsim.check` compares the two.
 """
 
+from emqsim.base import BaseQueue
 from emqsim.clock import VirtualClock
 from emqsim.consumer import Consumer, Crash
 from emqsim.dialect import Dialect
@@ -24,6 +25,7 @@ from emqsim.results import Claimed, Sweep, Verdict, Violation
 
 __all__ = [
     "ActiveJobs",
+    "BaseQueue",
     "Claimed",
     "Consumer",
     "Crash",

@@ -2,6 +2,6 @@
 
 import sys
 
-from emqsim.cli import main
+from emqsim.commands.main import main
 
 sys.exit(main())

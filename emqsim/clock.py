@@ -9,7 +9,7 @@ from emqsim import guards
 from emqsim.ids import EPOCH_MS, LARGEST_SNOWFLAKE, NODE_BITS, SEQUENCE_BITS, encode
 
 if TYPE_CHECKING:
-    from emqsim.host import Host
+    from emqsim.base import BaseQueue
 
 _EPOCH_US = EPOCH_MS * 1000
 _LATEST_MS = guards.INT64_MAX // 1000
@@ -73,7 +73,7 @@ class VirtualClock:
         """Jump to a time, forward or back; not before the Unix epoch, since no server's clock is."""
         self._now_us = _microseconds(now_ms, now_us)
 
-    def next_due_ms(self, *queues: Host) -> int | None:
+    def next_due_ms(self, *queues: BaseQueue) -> int | None:
         """The first time after now at which a lease runs out or a scheduled job falls due in one of the
         queues, in Unix ms; `None` where nothing does. Raises `ValueError` for a queue on another clock."""
         now_ms = self.now_ms
@@ -83,7 +83,7 @@ class VirtualClock:
         scores = (score for queue in queues for _, score in (*queue.active, *queue.scheduled))
         return min((ceil(score) for score in scores if now_ms < score <= _LATEST_MS), default=None)
 
-    def advance_to_next(self, *queues: Host) -> int:
+    def advance_to_next(self, *queues: BaseQueue) -> int:
         """Move straight to `next_due_ms` and no further; gives how many ms that was, 0 where nothing is due
         later. Nothing happens to the jobs by this: that takes a reap, a sweep, a promote or a beat.
 

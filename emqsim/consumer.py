@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from emqsim import guards
 from emqsim.backoff import Backoff, fixed
+from emqsim.base import BaseQueue
 from emqsim.clock import VirtualClock
 from emqsim.errors import QueueError
-from emqsim.host import Host
 from emqsim.results import Claimed, Verdict
 
 
@@ -121,7 +121,7 @@ class Report:
 class Handle:
     """What a handler can do with the job it was given, beside returning or raising."""
 
-    def __init__(self, queue: Host, job: Claimed) -> None:
+    def __init__(self, queue: BaseQueue, job: Claimed) -> None:
         self._queue = queue
         self._job = job
         self.delayed = False
@@ -156,7 +156,7 @@ class Consumer:
 
     def __init__(
         self,
-        queue: Host,
+        queue: BaseQueue,
         handler: Handler,
         lease_ms: int = 30_000,
         beat_ms: int = 1_000,
@@ -165,7 +165,7 @@ class Consumer:
         promote_batch: int = 100,
         backoff: Backoff | None = None,
     ) -> None:
-        if not isinstance(queue, Host):
+        if not isinstance(queue, BaseQueue):
             raise TypeError(f"queue must be a Queue or a ServerQueue, not {queue!r}")
         if not callable(handler):
             raise TypeError(f"handler must be a function of a job and its handle, not {handler!r}")

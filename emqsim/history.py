@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from emqsim import trace
-from emqsim.errors import QueueError
+from emqsim.errors import OutcomeUnknown, QueueError, ServerError
 from emqsim.keys import SETS
 from emqsim.machine import OUTSIDE, TRANSITIONS, Machine
 from emqsim.replies import UnexpectedReply
 from emqsim.results import Claimed, Verdict
-from emqsim.server.errors import OutcomeUnknown, ServerError
+from emqsim.text.events import timeline
 from emqsim.trace import CALLS, Answer, Program, Step
 from emqsim.zset import SortedSet
 
 if TYPE_CHECKING:
-    from emqsim.host import Host
+    from emqsim.base import BaseQueue
 
 OUTSIDER = "outside"
 """The `call` of an event that was none of this queue's calls: somebody else moved the job on the server."""
@@ -64,7 +64,7 @@ class Listener(Protocol):
 class Calls:
     """Who listens to the calls on one queue. While anybody does, the queue is of a class whose calls tell them."""
 
-    def __init__(self, queue: Host) -> None:
+    def __init__(self, queue: BaseQueue) -> None:
         self._queue = queue
         self._silent = type(queue)
         self.listeners: list[Listener] = []
@@ -82,7 +82,7 @@ class Calls:
 
 
 @cache
-def _telling(silent: type[Host]) -> type[Host]:
+def _telling(silent: type[BaseQueue]) -> type[BaseQueue]:
     """The class with every call that can change something told to the listeners."""
     return type(silent.__name__, (silent,), {name: _told(name, getattr(silent, name)) for name in _WRITES})
 
@@ -91,7 +91,7 @@ def _told(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """The method, with the listeners told. A bad argument is no call: nothing was read or changed."""
 
     @wraps(method)
-    def told(queue: Host, *args: Any, **named: Any) -> Any:
+    def told(queue: BaseQueue, *args: Any, **named: Any) -> Any:
         args = tuple(map(_held, args))
         named = {word: _held(arg) for word, arg in named.items()}
         listeners = queue._calls.listeners
@@ -260,6 +260,13 @@ class Event(NamedTuple):
         return self.now_us // 1000
 
     @property
+    def named(self) -> dict[str, Any] | None:
+        """The arguments by name; `None` where it was none of this queue's calls."""
+        if self.call == OUTSIDER:
+            return None
+        return arguments(Step(self.now_us, self.call, self.args))
+
+    @property
     def left(self) -> tuple[str, ...]:
         """The sets that the job left."""
         return tuple(change.which for change in self.changes if change.after is None)
@@ -274,8 +281,6 @@ class Timeline(list[Event]):
     """The events of a job, oldest first; as text, a line each."""
 
     def __str__(self) -> str:
-        from emqsim.display import timeline
-
         return timeline(self)
 
 
@@ -387,7 +392,7 @@ class Settled(NamedTuple):
 class Recording:
     """The calls on a queue inside a block; made by `queue.recording()`."""
 
-    def __init__(self, queue: Host) -> None:
+    def __init__(self, queue: BaseQueue) -> None:
         self._queue = queue
         self._note = ""
         self.steps: list[Step] = []

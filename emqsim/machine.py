@@ -27,7 +27,7 @@ Scores are doubles, and each number becomes one before a sum, as in the scripts:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from emqsim import replies
@@ -874,6 +874,12 @@ def configure(m: Machine, field: str, value: int) -> None:
 
 
 OPERATIONS: dict[str, Operation] = {**TRANSITIONS, **READS, **OUTSIDE}
+
+
+def moves() -> Iterator[tuple[Transition, Move]]:
+    """Every move of the transition table, with its transition."""
+    return ((row, move) for row in TRANSITIONS.values() for move in row.moves)
+
 
 _ESCAPES = {ord('"'): b'\\"', ord("\\"): b"\\\\"} | {n: b"\\u%04x" % n for n in range(32)}
 _ESCAPED = re.compile(rb'[\x00-\x1f"\\]')

@@ -9,12 +9,12 @@ from emqsim.errors import WrongKind
 from emqsim.results import Claimed, Sweep, Verdict
 
 if TYPE_CHECKING:
-    from emqsim.host import Host
+    from emqsim.base import BaseQueue
 
 
 @runtime_checkable
 class JobQueue(Protocol):
-    """What producers, workers and operators call; `emqsim.host.Host` says what each does.
+    """What producers, workers and operators call; `emqsim.base.BaseQueue` says what each does.
 
     Every call is synchronous. In asyncio, one line runs a call in a thread:
 
@@ -71,5 +71,5 @@ class JobQueue(Protocol):
 
 if TYPE_CHECKING:
 
-    def _meets(host: Host) -> JobQueue:
+    def _meets(host: BaseQueue) -> JobQueue:
         return host

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from emqsim import guards
+from emqsim.base import BaseQueue
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect, Rules
-from emqsim.host import Host
 from emqsim.machine import Machine
 from emqsim.operation import Operation
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from emqsim.history import Watch
 
 
-class Queue(Host):
+class Queue(BaseQueue):
     """A queue in memory, on a virtual clock that only the caller moves.
 
     >>> from emqsim import Queue
@@ -98,7 +98,7 @@ class Queue(Host):
     def snapshot(self) -> dict[str, Any]:
         return self._machine.keyspace()
 
-    snapshot.__doc__ = Host.snapshot.__doc__
+    snapshot.__doc__ = BaseQueue.snapshot.__doc__
 
     @property
     def events(self) -> list[tuple[str, bytes]]:

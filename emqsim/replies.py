@@ -7,7 +7,7 @@ The first line of each docstring is the answer in words, as `emqsim table` print
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from emqsim.results import Claimed, Sweep
@@ -110,20 +110,6 @@ def exactly(meanings: Mapping[Any, Any], raw: Any) -> Any:
     if type(raw) not in (int, bytes) or raw not in meanings:
         raise UnexpectedReply(raw)
     return meanings[raw]
-
-
-def describe(reply: Mapping[Any, Any] | Callable[[Any], Any]) -> str:
-    """The answers of an operation in words."""
-    if isinstance(reply, Mapping):
-        return ", ".join(
-            _shown(raw) + (f" ({meaning})" if meaning is not None and str(meaning) != _shown(raw) else "")
-            for raw, meaning in reply.items()
-        )
-    return (reply.__doc__ or "").partition("\n")[0]
-
-
-def _shown(raw: Any) -> str:
-    return raw.decode() if isinstance(raw, bytes) else str(raw)
 
 
 def _bytes(raw: Any) -> bytes:

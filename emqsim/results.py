@@ -36,3 +36,13 @@ class Violation(NamedTuple):
 
     name: str
     job_ids: tuple[str, ...]
+
+
+INVARIANTS = {
+    "in_two_sets": "an id is in one set at most",
+    "ghost": "an id in a set has a row",
+    "row_in_no_set": "the id of a row is in a set",
+    "state_disagrees": "the state in a row is that of the set that holds the id",
+    "stub_row": "a row has a payload",
+}
+"""Each invariant by the name of its violation."""

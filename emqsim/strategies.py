@@ -25,15 +25,14 @@ from itertools import chain, islice
 from typing import Any
 
 from emqsim import guards, trace
+from emqsim.base import BaseQueue
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
-from emqsim.errors import JobGone, NotDead, StaleToken
-from emqsim.host import Host
+from emqsim.errors import JobGone, MissingExtra, NotDead, StaleToken
 from emqsim.ids import EPOCH_MS, LARGEST_SNOWFLAKE, encode
 from emqsim.keys import SETS
 from emqsim.queue import Queue
 from emqsim.results import Claimed, Verdict
-from emqsim.server.errors import MissingExtra
 from emqsim.trace import Program, Step
 
 try:
@@ -175,7 +174,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.clock is not None
         self.clock: VirtualClock = self.queue.clock
 
-    def make_queue(self) -> Host:
+    def make_queue(self) -> BaseQueue:
         """The queue to drive, new for each example, on a virtual clock."""
         return Queue("queue", history=True)
 

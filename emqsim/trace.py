@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from emqsim import guards
+from emqsim.base import BaseQueue
 from emqsim.dialect import Dialect
-from emqsim.errors import QueueError
-from emqsim.host import Host
+from emqsim.errors import QueueError, ServerError
 from emqsim.keys import Keys
 from emqsim.machine import OUTSIDE, READS, TRANSITIONS
 from emqsim.replies import UnexpectedReply
-from emqsim.server.errors import ServerError
+from emqsim.text.calls import call_text, program_text
 
 VERSION = 1
 
@@ -59,7 +59,7 @@ class Step:
     """The line in the file it was read from, or 0."""
 
     def __str__(self) -> str:
-        return f"{self.call}({', '.join(map(shown, self.args))})"
+        return call_text(self.call, self.args)
 
 
 @dataclass
@@ -72,29 +72,13 @@ class Program:
     note: str = ""
 
     def __str__(self) -> str:
-        from emqsim.check.show import program_text
-
         return "\n".join(program_text(self.steps))
-
-
-def shown(value: Any) -> str:
-    """An argument as people write it: text where bytes are text."""
-    if isinstance(value, bytes):
-        try:
-            return repr(value.decode())
-        except UnicodeDecodeError:
-            return repr(value)
-    if isinstance(value, (list, tuple)) and len(value) > 6:
-        return f"[{shown(value[0])}, … {len(value)} in all … {shown(value[-1])}]"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(shown, value))}]"
-    return repr(value)
 
 
 def _calls() -> Iterator[tuple[str, inspect.Signature]]:
     transitions = (method for row in TRANSITIONS.values() for method in row.methods)
     for name in (*transitions, *READS, *OUTSIDE):
-        method = getattr(Host, name, None)
+        method = getattr(BaseQueue, name, None)
         if callable(method):
             yield name, inspect.signature(method)
 
@@ -103,7 +87,7 @@ CALLS: Mapping[str, inspect.Signature] = dict(_calls())
 """Every call that a trace can hold, with its signature (as a function of the queue)."""
 
 
-def perform(queue: Host, call: str, args: Iterable[Any]) -> Answer:
+def perform(queue: BaseQueue, call: str, args: Iterable[Any]) -> Answer:
     """Make a call on any queue and give its answer as a trace has it.
 
     A bad argument raises as it does in the call itself.

@@ -1,6 +1,6 @@
 """Faults to plant in the bundled scripts, each a text and what is put in its place."""
 
-from emqsim.server.scripts import bundled_scripts
+from emqsim.scripts.bundle import bundled_scripts
 
 TOKEN = "local token = redis.call('HINCRBY', row, 'attempts', 1)"
 

@@ -14,8 +14,8 @@ from emqsim.check import check
 from emqsim.check.coverage import FAULTS
 from emqsim.check.programs import ACTIONS
 from emqsim.check.run import EXAMPLES
-from emqsim.cli import main
-from emqsim.server.scripts import bundled_scripts
+from emqsim.commands.main import main
+from emqsim.scripts.bundle import bundled_scripts
 
 SEED = 20_241_129
 

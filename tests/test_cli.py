@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from emqsim.cli import COMMANDS, main
+from emqsim.commands.main import COMMANDS, main
 
 
 def test_the_version(capsys):
@@ -18,7 +18,7 @@ def test_the_version(capsys):
 
 def test_help_names_every_command_and_imports_none():
     script = (
-        "import sys; from emqsim.cli import COMMANDS, main\n"
+        "import sys; from emqsim.commands.main import COMMANDS, main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "found = {module for module, _ in COMMANDS.values()} | {'hypothesis', 'valkey', 'redis'}\n"

@@ -9,12 +9,13 @@ from xml.etree import ElementTree
 import pytest
 
 from emqsim import JobGone, Queue, VirtualClock
-from emqsim.cli import main
-from emqsim.describe import GONE, moves
+from emqsim.commands.main import main
 from emqsim.draw import four_sets, keyspace, lifecycle_map, map_page, stepper_page, timeline
 from emqsim.draw.colours import COLOURS
 from emqsim.keys import SETS
+from emqsim.machine import moves
 from emqsim.server import ServerQueue
+from emqsim.text.moves import GONE
 from emqsim.trace import Program, Step, TraceError, read, write
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,8 +8,8 @@ import pytest
 from planted import PLANTED, changed
 
 from emqsim.check import check
-from emqsim.cli import main
-from emqsim.server.scripts import bundled_scripts
+from emqsim.commands.main import main
+from emqsim.scripts.bundle import bundled_scripts
 
 SEED = 20_241_129
 

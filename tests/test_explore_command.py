@@ -14,11 +14,11 @@ from side_by_side import on_both
 
 from emqsim import Queue, trace
 from emqsim.check import check
-from emqsim.cli import main
+from emqsim.commands.main import main
 from emqsim.dialect import RULES, Dialect
 from emqsim.explore import Exploration, explore
 from emqsim.explore.fixes import FIXES, fixed_rules, fixed_scripts
-from emqsim.server.scripts import bundled_scripts
+from emqsim.scripts.bundle import bundled_scripts
 
 FINDINGS = (files("emqsim") / "docs" / "findings.md").read_text("utf-8")
 

@@ -16,9 +16,9 @@ from planted import PLANTED, changed
 
 from emqsim import VirtualClock, trace
 from emqsim.check import check
-from emqsim.cli import main
+from emqsim.commands.main import main
+from emqsim.scripts.bundle import bundled_scripts
 from emqsim.server import ServerQueue, embedded_server
-from emqsim.server.scripts import bundled_scripts
 
 SEED = 20_241_129
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from emqsim import Dialect, VirtualClock
-from emqsim.cli import main
+from emqsim.commands.main import main
 from emqsim.hazards import HAZARDS, play, play_model
 from emqsim.hazards.play import QUEUE
 from emqsim.server import EmbeddedServer, ServerQueue, embedded_server

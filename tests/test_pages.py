@@ -3,9 +3,9 @@
 import pytest
 
 from emqsim import Queue
-from emqsim.cli import main
-from emqsim.describe import moves
+from emqsim.commands.main import main
 from emqsim.draw import four_sets, lifecycle_map, map_page, stepper_page, timeline
+from emqsim.machine import moves
 from emqsim.trace import Program, Step, read
 
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}

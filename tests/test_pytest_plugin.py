@@ -328,7 +328,7 @@ import sys
 
 def test_it(emq_queue, emq_clock):
     assert emq_queue.enqueue(emq_clock.mint(), "x") == "enqueued"
-    assert not {"valkey", "redis", "hypothesis", "emqsim.display"} & set(sys.modules)
+    assert not {"valkey", "redis", "hypothesis", "emqsim.server", "emqsim.draw"} & set(sys.modules)
 """
     )
     done = run_without(["hypothesis", "valkey", "redis"], ALONE, tmp_path)

@@ -12,7 +12,7 @@ from figures import figures
 from planted import PLANTED, changed
 
 from emqsim import Queue, trace
-from emqsim.cli import main
+from emqsim.commands.main import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -34,7 +34,7 @@ def test_the_session():
 
 def test_the_other_python_blocks(tmp_path, monkeypatch, capsys):
     (tmp_path / "lua").mkdir()
-    shutil.copy(ROOT / "emqsim" / "lua" / "retry.lua", tmp_path / "lua")
+    shutil.copy(ROOT / "emqsim" / "scripts" / "lua" / "retry.lua", tmp_path / "lua")
     monkeypatch.chdir(tmp_path)
     for block in blocks("python"):
         if ">>>" not in block and "def test_" not in block:

@@ -15,6 +15,7 @@ import redis
 import valkey
 
 from emqsim import Claimed, JobGone, Queue, StaleToken, VirtualClock, trace
+from emqsim.scripts.bundle import bundled_scripts
 from emqsim.server import (
     MissingCommand,
     OutcomeUnknown,
@@ -23,7 +24,6 @@ from emqsim.server import (
     ServerUnavailable,
     embedded_server,
 )
-from emqsim.server.scripts import bundled_scripts
 
 RECORDED = Path(__file__).parent / "data" / "recorded-wire3.jsonl"
 A, B = "JOB00000000001", "JOB00000000002"

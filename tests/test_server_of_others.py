@@ -17,10 +17,10 @@ from interrupting import STATUSES, long_check
 from planted import PLANTED, changed
 
 from emqsim.check import check
-from emqsim.cli import main
+from emqsim.commands.main import main
+from emqsim.scripts.bundle import bundled_scripts
 from emqsim.server import embedded_server
 from emqsim.server.address import make_client, without_password
-from emqsim.server.scripts import bundled_scripts
 
 SEED = 20_241_129
 SECRET = "gEh31m"

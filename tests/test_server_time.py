@@ -8,9 +8,9 @@ from between import CLAIMED_AND_COMPLETED, save
 from planted import PLANTED, changed
 
 from emqsim.check import check
-from emqsim.cli import main
+from emqsim.commands.main import main
+from emqsim.scripts.bundle import bundled_scripts
 from emqsim.server import embedded_server
-from emqsim.server.scripts import bundled_scripts
 
 SEED = 20_241_129
 

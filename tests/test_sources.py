@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from emqsim.check import check
-from emqsim.cli import main
-from emqsim.server.scripts import bundled_scripts
+from emqsim.commands.main import main
+from emqsim.scripts.bundle import bundled_scripts
 from emqsim.sources import load_all, load_scripts
 
 

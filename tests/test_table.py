@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from emqsim import Dialect, Queue
-from emqsim.cli import main
-from emqsim.describe import LIFECYCLE, lifecycle_markdown, lifecycle_rows
+from emqsim.commands.main import main
+from emqsim.commands.table import LIFECYCLE, lifecycle_markdown, lifecycle_rows
 from emqsim.keys import SETS
 from emqsim.machine import OUTSIDE, READS, TRANSITIONS
-from emqsim.server.scripts import bundled_scripts, script_names
+from emqsim.scripts.bundle import bundled_scripts, script_names
 from emqsim.violations import STATES
 
 ROWS = list(TRANSITIONS.values())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emqsim import Dialect, Queue, trace
-from emqsim.cli import main
+from emqsim.commands.main import main
 from emqsim.trace import Program, Step, TraceError
 
 RECORDED = Path(__file__).parent / "data" / "recorded-wire3.jsonl"

@@ -85,4 +85,4 @@ def test_what_is_missing_is_named_with_its_extra_in_one_line(python):
 def test_it_is_typed(python):
     done = run(python, "-c", "import emqsim, os; print(os.listdir(os.path.dirname(emqsim.__file__)))")
     assert "py.typed" in done.stdout
-    assert "lua" in done.stdout
+    assert "scripts" in done.stdout

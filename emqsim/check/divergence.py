@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emqsim.check.play import Play
-from emqsim.server.scripts import Script
+from emqsim.scripts.prelude import Script
 from emqsim.trace import Answer, Program
 
 ENVIRONMENT = {
@@ -78,7 +78,7 @@ class Divergence:
     hung: bool = False
 
     def __str__(self) -> str:
-        from emqsim.check.show import divergence_text
+        from emqsim.check.text import divergence_text
 
         return "\n".join(divergence_text(self))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emqsim.check.programs import length
-from emqsim.server.errors import MissingExtra
+from emqsim.errors import MissingExtra
 
 ROUND = 64
 """Programs that are drawn at once, and that belong to one process."""

@@ -12,12 +12,14 @@ from emqsim.check.divergence import Divergence
 from emqsim.check.ground import QUEUE
 from emqsim.check.play import from_steps, play
 from emqsim.check.recorder import Outcome, Recorder
-from emqsim.check.show import divergence_text, time_text
+from emqsim.check.text import divergence_text
 from emqsim.dialect import Rules
 from emqsim.keys import Keys
 from emqsim.operation import Plain, Transition
+from emqsim.scripts.bundle import choose
+from emqsim.scripts.prelude import PRELUDE
 from emqsim.server import wire
-from emqsim.server.scripts import PRELUDE, choose
+from emqsim.text.calls import time_text
 from emqsim.trace import perform
 
 EMITTED = "does something else than the machine of EchoMQ's job queue"

@@ -13,14 +13,13 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import Any
 
-from emqsim.server.address import make_client
+from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
+from emqsim.server.address import EMBEDDED, TIMEOUT_S, make_client
 from emqsim.server.connection import Command, Connection
 from emqsim.server.embedded import EmbeddedServer, embedded_server, server_version
-from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.server.interrupts import uninterrupted
-from emqsim.server.options import EMBEDDED, TIMEOUT_S
 from emqsim.server.serverqueue import ServerQueue, glob
-from emqsim.words import counted
+from emqsim.text.words import counted
 
 QUEUE = "emqsim-check"
 """The name of the queue of a program, where nothing asks for another one."""

@@ -21,10 +21,10 @@ from emqsim.check.play import Play, Source, play
 from emqsim.check.recorder import Recorder, outcome
 from emqsim.check.rig import ATTEMPTS, Rig, answered, known, parsed
 from emqsim.dialect import Dialect, Rules
+from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.operation import Transition
 from emqsim.server import wire
 from emqsim.server.connection import pack
-from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.trace import perform
 
 _FAILURES = (OutcomeUnknown, ServerUnavailable, ServerError)

@@ -8,10 +8,10 @@ from typing import Any
 from emqsim import Queue, QueueError, VirtualClock
 from emqsim.check.coverage import Coverage
 from emqsim.dialect import Dialect, Rules
+from emqsim.errors import ServerError
 from emqsim.machine import READS, Machine
 from emqsim.operation import Operation
 from emqsim.replies import UnexpectedReply
-from emqsim.server.errors import ServerError
 from emqsim.trace import perform
 
 Outcome = tuple[str, Any]

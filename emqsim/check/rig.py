@@ -17,11 +17,11 @@ from emqsim.check.picture import SCRIPT
 from emqsim.check.play import Play, Played, Source
 from emqsim.check.recorder import Outcome, Sent
 from emqsim.dialect import Dialect, Rules
+from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.operation import Transition
+from emqsim.scripts.prelude import Script
 from emqsim.server import wire
 from emqsim.server.connection import Command, Connection, Subscription, pack_word
-from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
-from emqsim.server.scripts import Script
 from emqsim.server.serverqueue import ServerQueue
 from emqsim.trace import Answer, Program, answer_of
 

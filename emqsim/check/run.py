@@ -26,12 +26,12 @@ from emqsim.check.rig import Rig
 from emqsim.check.servertime import ServerTime
 from emqsim.check.shrink import shrink
 from emqsim.dialect import Dialect, Rules
+from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.machine import TRANSITIONS
+from emqsim.scripts.bundle import choose
+from emqsim.server.address import EMBEDDED, TIMEOUT_S
 from emqsim.server.embedded import EmbeddedServer
-from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.server.interrupts import raise_remembered, remembered
-from emqsim.server.options import EMBEDDED, TIMEOUT_S
-from emqsim.server.scripts import choose
 
 EXAMPLES, STEPS = 2000, 40
 """Programs of a default run, and the most steps in each."""

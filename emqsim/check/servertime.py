@@ -20,12 +20,12 @@ from emqsim.check.play import Source, Stage, possible
 from emqsim.check.programs import SERVER
 from emqsim.check.recorder import Outcome, Sent, outcome
 from emqsim.check.rig import ATTEMPTS, Rig, answered, parsed
+from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.keys import Keys
 from emqsim.machine import Machine
 from emqsim.operation import Transition
 from emqsim.server import wire
 from emqsim.server.connection import Command
-from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
 
 WIDEST_MS = 50
 """A step whose time is known less well than this is not judged."""

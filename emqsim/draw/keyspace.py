@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from emqsim.host import Host
+from emqsim.base import BaseQueue
 
 FIELDS = ("state", "attempts", "payload")
 """The fields that an admission writes, in its order; a hash answers in the order in which its fields came."""
@@ -20,7 +20,7 @@ class Answers(str):
         return str(self)
 
 
-def keyspace(queue: Host) -> Answers:
+def keyspace(queue: BaseQueue) -> Answers:
     """Every key of the queue, with the command that reads it and what a server answers.
 
     >>> from emqsim import Queue

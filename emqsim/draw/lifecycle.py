@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from emqsim.describe import GONE, move_words, moves
 from emqsim.draw.svg import MONO, SANS, Picture, Point, Sheet
+from emqsim.machine import moves
 from emqsim.operation import Move, Transition
-from emqsim.words import aligned
+from emqsim.text.moves import GONE, move_words
+from emqsim.text.words import aligned
 
 JOB = "JOB0KHTOWnGLuC"
 """The job whose life the map shows."""
@@ -91,7 +92,7 @@ def lifecycle_map(name: str | None = None) -> Picture:
         WIDTH, HEIGHT + (CAPTION if found else 0), f"The lifecycle of a job{f': {name}' if name else ''}"
     )
     lit = [pair for _, move in found for pair in arrows(move)]
-    otherwise = [pair for _, move in found for pair in arrows(move) if pair not in _shown(move)]
+    otherwise = [pair for _, move in found for pair in arrows(move) if pair not in _argument_text(move)]
     _arrows(sheet, name, lit, otherwise)
     _places(sheet, lit, [source for source, _ in otherwise])
     if found:
@@ -105,7 +106,7 @@ def arrows(move: Move) -> list[Arrow]:
     return [(source, move.enters or GONE) for source in sources]
 
 
-def _shown(move: Move) -> list[Arrow]:
+def _argument_text(move: Move) -> list[Arrow]:
     """The arrows of a move on the plain map: an "else" is shown only where the move is lit."""
     return arrows(move) if move.leaves_all else arrows(move)[:1]
 
@@ -113,7 +114,7 @@ def _shown(move: Move) -> list[Arrow]:
 def _arrows(sheet: Sheet, name: str | None, lit: list[Arrow], otherwise: list[Arrow]) -> None:
     names: dict[Arrow, dict[str, None]] = {}
     for _, move in moves():
-        for pair in arrows(move) if move.name == name else _shown(move):
+        for pair in arrows(move) if move.name == name else _argument_text(move):
             names.setdefault(pair, {})[move.name] = None
     for pair, labels in names.items():
         route = ROUTES[pair]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from emqsim import display
+from emqsim.base import BaseQueue
 from emqsim.draw.svg import MONO, Picture, Sheet, fitting
-from emqsim.host import Host
 from emqsim.keys import COUNTERS, SETS
+from emqsim.text import queues, times
 
 MOST = 8
 """How many cards a column has at most; a longer set shows its first and last jobs and says how many are between."""
@@ -27,7 +27,7 @@ Card = tuple[str, list[str], list[str]]
 """An id, what is known of the job, and what is wrong with it."""
 
 
-def four_sets(queue: Host, *, lit: Collection[str] = ()) -> Picture:
+def four_sets(queue: BaseQueue, *, lit: Collection[str] = ()) -> Picture:
     """The sets of a queue with their jobs, under its name and its clock; the jobs in `lit` have a thick border.
 
     A card has the id and the attempts, for a lease or a schedule the time left, and what is not as it
@@ -52,7 +52,7 @@ def four_sets(queue: Host, *, lit: Collection[str] = ()) -> Picture:
     for index, which in enumerate(SETS):
         _column(sheet, MARGIN + index * (COLUMN + GAP), which, columns[which], len(members[which]), lit)
     _foot(sheet, queue, TOP + height + 26, homes)
-    return sheet.picture(display.queue(queue))
+    return sheet.picture(queues.queue(queue))
 
 
 def _ends(members: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
@@ -113,10 +113,10 @@ def _card_height(card: Card) -> float:
     return LINE * (1 + len(known) + len(wrong)) + 2 * PADDING - 3
 
 
-def _head(sheet: Sheet, queue: Host, now_ms: int) -> None:
+def _head(sheet: Sheet, queue: BaseQueue, now_ms: int) -> None:
     name = fitting(queue.name, 330, 16)
     sheet.text(MARGIN, 30, name, size=16, bold=True)
-    sheet.text(WIDTH - MARGIN, 30, display.moment(now_ms), size=12, font=MONO, anchor="end")
+    sheet.text(WIDTH - MARGIN, 30, times.moment(now_ms), size=12, font=MONO, anchor="end")
     sheet.text(
         MARGIN, 48, f"{queue.dialect}{', paused: no claims' if queue.paused else ''}", size=12, fill="muted"
     )
@@ -160,7 +160,7 @@ def _column(
         y += height + 8
 
 
-def _foot(sheet: Sheet, queue: Host, y: float, homes: Mapping[str, Collection[str]]) -> None:
+def _foot(sheet: Sheet, queue: BaseQueue, y: float, homes: Mapping[str, Collection[str]]) -> None:
     """The counters, and rows that no set holds."""
     counts = ", ".join(f"{which} {queue.get_metrics(which)}" for which in COUNTERS)
     sheet.text(MARGIN, y, counts, size=12, fill="muted")

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from emqsim.base import BaseQueue
 from emqsim.draw.play import play
 from emqsim.draw.sets import since
 from emqsim.draw.svg import MONO, Picture, Sheet, width_of, wrapped
 from emqsim.history import Event, Recording, Timeline
-from emqsim.host import Host
 from emqsim.keys import SETS
 from emqsim.trace import Program, Step
 
@@ -67,7 +67,7 @@ class Lane:
     tracks: list[list[Span]] = field(default_factory=list)
 
 
-def timeline(source: Program | Recording | Host | Timeline) -> Picture:
+def timeline(source: Program | Recording | BaseQueue | Timeline) -> Picture:
     """What happened to the jobs of a program, a recording, a queue made with `history=True`, or to one job
     (`queue.history(job_id)`).
 
@@ -93,7 +93,7 @@ Placed = list[tuple[Moment, Event]]
 
 
 def _events(
-    source: Program | Recording | Host | Timeline,
+    source: Program | Recording | BaseQueue | Timeline,
 ) -> tuple[dict[str, Placed], list[tuple[Moment, Step]]]:
     """The events of each job, and the steps that concern no job, each with its moment."""
     if isinstance(source, Program):
@@ -102,7 +102,7 @@ def _events(
         return _played(source.program())
     if isinstance(source, Timeline):
         return _counted([source]), []
-    if not isinstance(source, Host):
+    if not isinstance(source, BaseQueue):
         raise TypeError(f"source must be a Program, a Recording, a queue or a Timeline, not {source!r}")
     return _counted(source.histories()), []
 

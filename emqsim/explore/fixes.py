@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from emqsim import guards
 from emqsim.dialect import RULES, Dialect, Rules
-from emqsim.server.scripts import bundled_scripts
+from emqsim.scripts.bundle import bundled_scripts
 
 _REMOVES = "if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then"
 _HELD = "if redis.call('HGET', ARGV[1] .. 'job:' .. id, 'attempts') == token"

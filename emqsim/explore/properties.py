@@ -11,7 +11,7 @@ from emqsim.explore.space import Job
 from emqsim.machine import TRANSITIONS
 from emqsim.operation import Move, Refusal
 from emqsim.queue import Queue
-from emqsim.violations import INVARIANTS
+from emqsim.results import INVARIANTS
 
 
 class Kind(StrEnum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from emqsim.base import BaseQueue
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
 from emqsim.hazards.catalogue import Act, Hazard
-from emqsim.host import Host
 from emqsim.keys import SETS
 from emqsim.machine import OUTSIDE
 from emqsim.queue import Queue
@@ -71,7 +71,7 @@ class Playing:
         return Outcome.ABSORBED
 
 
-def play(hazard: Hazard, queue: Host, clock: VirtualClock) -> Playing:
+def play(hazard: Hazard, queue: BaseQueue, clock: VirtualClock) -> Playing:
     """Play a hazard's program on an empty queue whose clock is `clock`."""
     moments = []
     for act in hazard.program:

@@ -1,13 +1,13 @@
 """The same calls on a real server: `ServerQueue`, and a server to try them on, `embedded_server`."""
 
-from emqsim.server.embedded import EmbeddedServer, embedded_server
-from emqsim.server.errors import (
+from emqsim.errors import (
     MissingCommand,
     MissingExtra,
     OutcomeUnknown,
     ServerError,
     ServerUnavailable,
 )
+from emqsim.server.embedded import EmbeddedServer, embedded_server
 from emqsim.server.serverqueue import ServerQueue
 
 __all__ = [

@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from emqsim.errors import MissingExtra
 from emqsim.server.connection import LIBRARIES
-from emqsim.server.errors import MissingExtra
+
+EMBEDDED = "embedded"
+
+PASSWORD = "EMQSIM_PASSWORD"
+"""The variable of the environment that holds the password, so that it need not stand in a command."""
+
+TIMEOUT_S = 5.0
+"""How long an answer of a server that is not ours is waited for."""
 
 SCHEMES = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss", "unix": "unix"}
 """The schemes of a URL, each as both client libraries know it; an `s` at the end is TLS."""

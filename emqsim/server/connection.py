@@ -19,7 +19,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
-from emqsim.server.errors import OutcomeUnknown, ServerError, ServerUnavailable
+from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 
 Command = tuple[str | bytes, ...]
 

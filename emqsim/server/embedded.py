@@ -15,10 +15,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from emqsim.errors import MissingExtra, ServerUnavailable
 from emqsim.server import guardian
 from emqsim.server.address import make_client
 from emqsim.server.connection import Connection
-from emqsim.server.errors import MissingExtra, ServerUnavailable
 from emqsim.server.interrupts import uninterrupted
 
 _SOCKET_PATH_LIMIT = 100

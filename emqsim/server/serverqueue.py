@@ -7,22 +7,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from emqsim import guards, replies
+from emqsim.base import BaseQueue
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
-from emqsim.host import Host
+from emqsim.errors import ServerError
 from emqsim.keys import SETS
 from emqsim.machine import TRANSITIONS, read_set, update_progress
 from emqsim.operation import Operation, Plain, Transition
+from emqsim.scripts.bundle import check_names, choose
+from emqsim.scripts.prelude import Script
 from emqsim.server import wire
 from emqsim.server.connection import Command, Connection, Subscription
-from emqsim.server.errors import ServerError
-from emqsim.server.scripts import Script, check_names, choose
 
 if TYPE_CHECKING:
     from emqsim.history import Watch
 
 
-class ServerQueue(Host):
+class ServerQueue(BaseQueue):
     """All calls of `emqsim.Queue`, but `copy`, on a real server.
 
     `client` is a `valkey.Valkey` or `redis.Redis`, whatever its settings; connections of our own are made
@@ -33,7 +34,7 @@ class ServerQueue(Host):
     the four sets for each call.
 
     No transition is ever sent twice: a call whose answer does not come raises `OutcomeUnknown`.
-    Beside the errors of `Host`, calls raise `ServerUnavailable`, and `ServerError` for an error answer that
+    Beside the errors of `BaseQueue`, calls raise `ServerUnavailable`, and `ServerError` for an error answer that
     is no refusal.
     """
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from emqsim import replies
+from emqsim.errors import MissingCommand, ServerError
 from emqsim.keys import COUNTERS, SETS, Keys
 from emqsim.operation import Operation, Plain, Transition
 from emqsim.server.connection import Command
-from emqsim.server.errors import MissingCommand, ServerError
 
 Args = Mapping[str, Any]
 

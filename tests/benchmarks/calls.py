@@ -17,9 +17,9 @@ from sortedcontainers import SortedList
 
 from emqsim import Queue, VirtualClock
 from emqsim.keys import Keys
+from emqsim.scripts.bundle import bundled_scripts
 from emqsim.server import MissingExtra, embedded_server
-from emqsim.server.scripts import bundled_scripts
-from emqsim.words import aligned
+from emqsim.text.words import aligned
 
 from .rounds import each_us, number, ratios, spread
 

@@ -23,8 +23,8 @@ from emqsim.check.run import EXAMPLES, STEPS
 from emqsim.dialect import Dialect
 from emqsim.server import EmbeddedServer, ServerQueue, embedded_server
 from emqsim.server.connection import Connection
+from emqsim.text.words import aligned
 from emqsim.trace import perform
-from emqsim.words import aligned
 
 from .rounds import number, ratios, spread
 

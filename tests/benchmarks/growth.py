@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from emqsim import Queue
+from emqsim.scripts.bundle import bundled_scripts
 from emqsim.server import embedded_server
 from emqsim.server.connection import Connection
-from emqsim.server.scripts import bundled_scripts
-from emqsim.words import aligned
+from emqsim.text.words import aligned
 
 from .rounds import each_us, number, ratios, spread
 

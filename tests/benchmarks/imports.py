@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter_ns
 from typing import Any
 
-from emqsim.words import aligned
+from emqsim.text.words import aligned
 
 from .rounds import number, ratios, spread
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from emqsim.words import aligned
+from emqsim.text.words import aligned
 
 README = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", README, re.DOTALL))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from emqsim.dialect import Dialect
 from emqsim.machine import TRANSITIONS
-from emqsim.server.scripts import bundled_scripts
+from emqsim.scripts.bundle import bundled_scripts
 
 from .lua import Call, Source, Span, Token
 

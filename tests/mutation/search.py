@@ -25,10 +25,10 @@ from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
 from emqsim.keys import Keys
 from emqsim.operation import Operation, Transition
+from emqsim.scripts.prelude import Script
 from emqsim.server import EmbeddedServer, OutcomeUnknown, ServerError, ServerQueue, wire
 from emqsim.server.address import make_client
 from emqsim.server.connection import Connection, Subscription, pack
-from emqsim.server.scripts import Script
 
 from .operators import Mutant
 

@@ -17,7 +17,7 @@ from statistics import median
 
 from emqsim.check.run import EXAMPLES, STEPS
 from emqsim.server import embedded_server
-from emqsim.words import aligned
+from emqsim.text.words import aligned
 
 from .operators import Mutant, mutants
 from .search import SEED, Result, Search

@@ -9,16 +9,17 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from emqsim import display
 from emqsim.clock import VirtualClock
-from emqsim.describe import moves
 from emqsim.draw.colours import dark_rules, variables
 from emqsim.draw.lifecycle import lifecycle_map
 from emqsim.draw.play import play
 from emqsim.draw.sets import four_sets, since
+from emqsim.machine import moves
 from emqsim.queue import Queue
-from emqsim.trace import Answer, Program, shown
-from emqsim.violations import INVARIANTS
+from emqsim.results import INVARIANTS
+from emqsim.text import values
+from emqsim.text.calls import argument_text
+from emqsim.trace import Answer, Program
 
 MOST_STEPS = 2000
 """How many steps a page holds at most, since it holds a picture for each."""
@@ -106,15 +107,15 @@ def _state(queue: Queue, moved: Any, pictures: dict[str, int]) -> dict[str, Any]
 
 def _row(job_id: str, row: Mapping[str, bytes]) -> list[str]:
     first = ("state", "attempts", "payload")
-    others = [f"{name} {display.value(held)}" for name, held in row.items() if name not in first]
-    return [job_id, *(display.value(row[name]) if name in row else "" for name in first), ", ".join(others)]
+    others = [f"{name} {values.value(held)}" for name, held in row.items() if name not in first]
+    return [job_id, *(values.value(row[name]) if name in row else "" for name in first), ", ".join(others)]
 
 
 def _answer(answer: Answer) -> str:
     ((kind, value),) = answer.items()
     if kind != "ok":
         return f"{kind}: {value}"
-    return "ok" if value is None else shown(value)
+    return "ok" if value is None else argument_text(value)
 
 
 def _page(name: str, **parts: str) -> str:

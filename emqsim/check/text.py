@@ -8,8 +8,9 @@ from typing import Any
 
 from emqsim.check.divergence import Divergence
 from emqsim.check.report import Report
-from emqsim.trace import Answer, Step, lines, plain, shown
-from emqsim.words import counted
+from emqsim.text.calls import answer_text, argument_text, program_text
+from emqsim.text.words import counted
+from emqsim.trace import lines, plain
 
 
 def divergence_text(found: Divergence, with_script: bool = True) -> Iterator[str]:
@@ -48,7 +49,7 @@ def divergence_text(found: Divergence, with_script: bool = True) -> Iterator[str
             f", {len(found.calls)} times; the first:" if len(found.calls) > 1 else ""
         )
         yield from (f"  KEYS[{index}]  {key}" for index, key in enumerate(keys, 1))
-        yield from (f"  ARGV[{index}]  {shown(value)}" for index, value in enumerate(argv, 1))
+        yield from (f"  ARGV[{index}]  {argument_text(value)}" for index, value in enumerate(argv, 1))
         yield ""
         yield from (
             f"  {number:4}  {line}".rstrip() for number, line in enumerate(script.source.splitlines(), 1)
@@ -66,33 +67,6 @@ def _remarks(found: Divergence) -> Iterator[str]:
             yield "the script ended in an error: Lua has no rollback, so what it had written until then stays"
     if found.note:
         yield found.note
-
-
-def program_text(steps: list[Step]) -> Iterator[str]:
-    """Steps, numbered, with the time since the first and the model's answers."""
-    if not steps:
-        return
-    start = steps[0].now_us
-    times = [time_text(step.now_us - start) for step in steps]
-    width = max(map(len, times))
-    calls = min(max(len(str(step)) for step in steps), 72)
-    for number, (step, when) in enumerate(zip(steps, times, strict=True), 1):
-        answer = "" if step.answer is None else answer_text(step.answer)
-        yield f"  {number:3}  {when:>{width}}  {step!s:{calls}}  {answer}".rstrip()
-
-
-def time_text(us: int) -> str:
-    """Microseconds as milliseconds: `+10 ms`, `-0.001 ms`."""
-    ms = f"{us / 1000:+.3f}".rstrip("0").rstrip(".") if us % 1000 else f"{us // 1000:+d}"
-    return f"{ms} ms"
-
-
-def answer_text(answer: Answer) -> str:
-    """An answer of a trace in one line."""
-    ((kind, value),) = answer.items()
-    if kind == "ok":
-        return "ok" if value is None else json.dumps(value, ensure_ascii=False)
-    return f"{kind}: {value}"
 
 
 def _states(model: Mapping[str, Any], server: Mapping[str, Any]) -> Iterator[str]:
@@ -128,18 +102,18 @@ def _value(value: Any) -> str:
         return f"(a {value[0]})"
     if isinstance(value, dict):
         return "  ".join(
-            f"{name} {'(none)' if text is None else shown(text)}" for name, text in value.items()
+            f"{name} {'(none)' if text is None else argument_text(text)}" for name, text in value.items()
         )
     if isinstance(value, list):
         return ", ".join(map(_member, value)) or "(empty)"
-    return shown(value)
+    return argument_text(value)
 
 
 def _member(entry: Any) -> str:
     if isinstance(entry, tuple) and len(entry) == 2:
         member, score = entry
         return f"{member} {score:.0f}" if abs(score) < 2**53 else f"{member} {score!r}"
-    return entry if isinstance(entry, str) else shown(entry)
+    return entry if isinstance(entry, str) else argument_text(entry)
 
 
 def report_text(report: Report, again: str = "", replay: str = "emqsim replay") -> Iterator[str]:

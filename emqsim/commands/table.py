@@ -6,15 +6,12 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from emqsim import replies
-from emqsim.cli import CONFORMS
-from emqsim.dialect import Dialect
-from emqsim.machine import TRANSITIONS
-from emqsim.operation import Move, Transition
-from emqsim.server.scripts import bundled_scripts
-from emqsim.words import aligned
-
-GONE = "gone"
+from emqsim.commands.status import CONFORMS
+from emqsim.machine import TRANSITIONS, moves
+from emqsim.operation import Transition
+from emqsim.scripts.bundle import bundled_scripts
+from emqsim.text.moves import move_text, move_words, reply_text, scripts_of, state_text, words
+from emqsim.text.words import aligned
 
 LIFECYCLE = ("claim", "complete", "retry", "dead", "reap")
 """The moves of the course's map, in its order."""
@@ -65,38 +62,20 @@ def find(name: str) -> Transition:
     raise ValueError(f"NAME: {name!r} is no transition; there are {', '.join(TRANSITIONS)}")
 
 
-def scripts_of(row: Transition) -> dict[str, list[str]]:
-    """The names of a transition's scripts, each with the dialects that use it."""
-    names: dict[str, list[str]] = {}
-    for dialect in Dialect:
-        if not (row.native and dialect is Dialect.WIRE6):
-            names.setdefault(row.script(dialect), []).append(str(dialect))
-    return names
-
-
-def move_text(move: Move) -> tuple[str, str]:
-    """The sets a move leaves and the set it enters, as words."""
-    return (" and " if move.leaves_all else ", else ").join(move.leaves) or "-", move.enters or GONE
-
-
 def table_text() -> Iterator[str]:
     """Every transition in one line a move."""
     rows = [("transition", "script", "native", "move", "leaves", "enters", "row state", "refuses")]
     for row in TRANSITIONS.values():
         first = (row.name, ", ".join(scripts_of(row)), row.native or "-")
         refusals = ", ".join(refusal.why for refusal in row.refusals) or "-"
-        moves = [(move.name, *move_text(move), _state(move)) for move in row.moves] or [("-", "-", "-", "-")]
+        moves = [(move.name, *move_text(move), state_text(move)) for move in row.moves] or [
+            ("-", "-", "-", "-")
+        ]
         for index, move in enumerate(moves):
             rows.append((*(first if index == 0 else ("", "", "")), *move, refusals if index == 0 else ""))
     yield from aligned(rows)
     yield ""
     yield "One transition with its KEYS, ARGV, replies, refusals and script: emqsim table NAME"
-
-
-def _state(move: Move) -> str:
-    if move.state is not None:
-        return move.state.decode()
-    return "-" if move.enters else GONE
 
 
 def transition_text(row: Transition) -> Iterator[str]:
@@ -112,12 +91,14 @@ def transition_text(row: Transition) -> Iterator[str]:
     ]
     for move in row.moves:
         leaves, enters = move_text(move)
-        pairs.append((f"move {move.name}", f"{leaves} -> {enters}, row state {_state(move)}: {move.does}"))
+        pairs.append(
+            (f"move {move.name}", f"{leaves} -> {enters}, row state {state_text(move)}: {move.does}")
+        )
     pairs += [(f"KEYS[{index}]", words(word)) for index, word in enumerate(row.keys, 1)]
     if row.native_keys:
         pairs.append(("native KEYS", ", ".join(map(words, (*row.keys, *row.native_keys)))))
     pairs += [(f"ARGV[{index}]", words(word)) for index, word in enumerate(row.argv, 1)]
-    pairs.append(("replies", replies.describe(row.reply)))
+    pairs.append(("replies", reply_text(row.reply)))
     for refusal in row.refusals:
         answer = f"error {refusal.wire!r}" if refusal.wire else f"reply {refusal.reply}"
         pairs.append((f"refuses, {refusal.why}", f"{answer} ({refusal.error.__name__})"))
@@ -126,44 +107,6 @@ def transition_text(row: Transition) -> Iterator[str]:
         yield ""
         yield f"-- {name}.lua"
         yield from bundled_scripts()[name].rstrip("\n").split("\n")
-
-
-WORDS = {
-    "base": "emq:{q}:",
-    "job_prefix": "emq:{q}:job:",
-    "row": "emq:{q}:job:<id>",
-    "logs": "emq:{q}:job:<id>:logs",
-    "de": "emq:{q}:de:<dedup id>",
-    "*with_schedule": "emq:{q}:schedule, where it is asked for",
-    "*held": "id, token, id, token …",
-    "keep": "how many lines to keep, empty for all",
-    "mode": "in or at",
-    "value": "ms from now (in), or Unix ms (at)",
-    "force": "force, or empty",
-    "job_id": "id",
-    "dedup_id": "dedup id, may be empty",
-    "lease_ms": "lease in ms",
-    "delay_ms": "delay in ms",
-}
-
-
-def words(word: str) -> str:
-    """A word of KEYS or ARGV as people read it."""
-    if word in ("pending", "active", "schedule", "dead", "meta"):
-        return f"emq:{{q}}:{word}"
-    return WORDS.get(word, word.replace("_", " "))
-
-
-def moves() -> Iterator[tuple[Transition, Move]]:
-    """Every move of the transition table, with its transition."""
-    return ((row, move) for row in TRANSITIONS.values() for move in row.moves)
-
-
-def move_words(row: Transition, move: Move) -> tuple[str, ...]:
-    """A move in words: its name, the sets it leaves and enters, its scripts, the native command, the row state
-    after, what it does."""
-    scripts = ", ".join(scripts_of(row))
-    return (move.name, *move_text(move), scripts, row.native or "script only", _state(move), move.does)
 
 
 def lifecycle_rows() -> list[Sequence[str]]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 COUNTED = (*SETS, *COUNTERS)
 
 
-class Host(ABC):
+class BaseQueue(ABC):
     """What `emqsim.Queue` and `emqsim.server.ServerQueue` have in common: all calls.
 
     Ids are `str`; payloads, errors, progress and log lines are `str` (sent as UTF-8) or `bytes`, and come

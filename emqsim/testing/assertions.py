@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from emqsim import display, guards
-from emqsim.host import Host
+from emqsim import guards
+from emqsim.base import BaseQueue
+from emqsim.text import queues, times, values, words
 
 _ANY: Any = object()
 """Stands for an argument that was not given."""
@@ -23,7 +24,7 @@ Waiting = tuple[str, bytes | None, float | None]
 
 
 def assert_enqueued(
-    queue: Host,
+    queue: BaseQueue,
     *,
     payload: str | bytes | Callable[[bytes], object] = _ANY,
     due_ms: int | Callable[[int], object] | None = _ANY,
@@ -44,7 +45,7 @@ def assert_enqueued(
 
 
 def refute_enqueued(
-    queue: Host,
+    queue: BaseQueue,
     *,
     payload: str | bytes | Callable[[bytes], object] = _ANY,
     due_ms: int | Callable[[int], object] | None = _ANY,
@@ -59,7 +60,7 @@ def refute_enqueued(
 
 
 def assert_job(
-    queue: Host,
+    queue: BaseQueue,
     job_id: str,
     *,
     state: str = _ANY,
@@ -91,16 +92,16 @@ def assert_job(
         raise AssertionError(f"{job_id} in {queue!r}: {told}{_story(queue, job_id)}")
 
 
-def assert_empty(queue: Host) -> None:
+def assert_empty(queue: BaseQueue) -> None:
     """No job is left: nothing in the four sets, and no row. Counters, limits and log lines may stay."""
     __tracebackhide__ = True
     _check_queue(queue)
     if queue.pending or queue.active or queue.scheduled or queue.dead or queue.rows:
-        raise AssertionError(f"the queue is not empty:\n{display.queue(queue)}")
+        raise AssertionError(f"the queue is not empty:\n{queues.queue(queue)}")
 
 
 def _check_queue(queue: Any) -> None:
-    if not isinstance(queue, Host):
+    if not isinstance(queue, BaseQueue):
         raise TypeError(f"queue must be a Queue or a ServerQueue, not {queue!r}")
 
 
@@ -118,7 +119,7 @@ def _wanted(queue: Any, payload: Any, due_ms: Any, job_id: Any) -> str:
     return " and ".join(f"{name} {_shown(value)}" for name, value in given.items()) or "any payload"
 
 
-def _waiting(queue: Host) -> list[Waiting]:
+def _waiting(queue: BaseQueue) -> list[Waiting]:
     """The pending jobs, then the scheduled ones, each in the order of its set."""
     rows = queue.rows
     pending: list[Waiting] = [
@@ -147,20 +148,20 @@ def _matches(found: Any, wanted: Any) -> bool:
 def _shown(value: Any) -> str:
     if callable(value):
         return f"that passes {getattr(value, '__name__', repr(value))}"
-    return display.value(value) if isinstance(value, bytes) else repr(value)
+    return values.value(value) if isinstance(value, bytes) else repr(value)
 
 
-def _listed(word: str, queue: Host, jobs: list[Waiting]) -> str:
+def _listed(word: str, queue: BaseQueue, jobs: list[Waiting]) -> str:
     if not jobs:
         return f"; none is {word}"
     now_ms = queue._now_us() // 1000
     lines = []
     for job_id, payload, due_ms in jobs:
-        when = "" if due_ms is None else f", due_ms {due_ms:.0f}, {display.due(due_ms - now_ms)}"
-        lines.append(f"  {job_id}  {display.value(payload)}{when}")
-    return "\n".join([f"; {word}:", *display.cut(lines)])
+        when = "" if due_ms is None else f", due_ms {due_ms:.0f}, {times.due(due_ms - now_ms)}"
+        lines.append(f"  {job_id}  {values.value(payload)}{when}")
+    return "\n".join([f"; {word}:", *words.cut(lines)])
 
 
-def _story(queue: Host, job_id: str) -> str:
+def _story(queue: BaseQueue, job_id: str) -> str:
     """What happened to the job, where a history is kept."""
     return "" if queue._kept is None else f"\n{queue.history(job_id)}"

@@ -7,7 +7,7 @@ import json
 import math
 
 from emqsim import trace
-from emqsim.cli import CONFORMS, DIVERGES, INTERRUPTED
+from emqsim.commands.status import CONFORMS, DIVERGES, INTERRUPTED
 from emqsim.dialect import Dialect
 from emqsim.explore.clients import Clients
 from emqsim.explore.fixes import FIXES, fixed_rules

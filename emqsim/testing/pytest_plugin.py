@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import pytest
 
 from emqsim import Consumer, Dialect, Queue, VirtualClock, guards
+from emqsim.base import BaseQueue
 from emqsim.errors import QueueError
-from emqsim.host import Host
 
 if TYPE_CHECKING:
     from emqsim.consumer import Handler
@@ -40,7 +40,7 @@ Reporting = Generator[None, pytest.TestReport, pytest.TestReport]
 
 _SERVER = pytest.StashKey[Any]()
 """In the config: a client of the server, once it was needed."""
-_QUEUES = pytest.StashKey[dict[str, Host]]()
+_QUEUES = pytest.StashKey[dict[str, BaseQueue]]()
 """In a test: the queues that were made for it, by the names they were asked for."""
 
 
@@ -166,7 +166,7 @@ def emq_clock(request: pytest.FixtureRequest) -> VirtualClock:
 @pytest.fixture
 def emq_queue_factory(
     request: pytest.FixtureRequest, emq_clock: VirtualClock
-) -> Iterator[Callable[..., Host]]:
+) -> Iterator[Callable[..., BaseQueue]]:
     """Makes queues on the clock of the test: `emq_queue_factory(name="queue", *, dialect="wire4")`.
 
     Each has its history on. On a server the name has a prefix of its own, so that tests cannot meet.
@@ -176,7 +176,7 @@ def emq_queue_factory(
     queues = request.node.stash.setdefault(_QUEUES, {})
     prefix = f"emqsim-{secrets.token_hex(8)}-"
 
-    def make(name: str = "queue", *, dialect: Dialect | str | None = None) -> Host:
+    def make(name: str = "queue", *, dialect: Dialect | str | None = None) -> BaseQueue:
         guards.text(name, "name")
         if name in queues:
             raise ValueError(f"name {name!r} is taken: this test has a queue of that name")
@@ -197,13 +197,13 @@ def emq_queue_factory(
 
 
 @pytest.fixture
-def emq_queue(emq_queue_factory: Callable[..., Host]) -> Host:
+def emq_queue(emq_queue_factory: Callable[..., BaseQueue]) -> BaseQueue:
     """A queue on the clock of the test, fresh, with its history on."""
     return emq_queue_factory()
 
 
 @pytest.fixture
-def emq_consumer(emq_queue: Host) -> Callable[..., Consumer]:
+def emq_consumer(emq_queue: BaseQueue) -> Callable[..., Consumer]:
     """Makes a `Consumer` on `emq_queue`: `emq_consumer(handler, lease_ms=30_000, …)`."""
 
     def make(handler: Handler, **options: Any) -> Consumer:
@@ -228,10 +228,10 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
         differs, one, other = [], left, right
     else:
         return None
-    from emqsim import display
+    from emqsim.text import queues
 
     kind = "queues" if isinstance(left, Queue) else "snapshots"
-    return [f"{kind} differ (- left, + right)", *differs, *display.differences(one, other)]
+    return [f"{kind} differ (- left, + right)", *differs, *queues.differences(one, other)]
 
 
 def _is_snapshot(value: object) -> TypeGuard[dict[str, Any]]:
@@ -262,22 +262,22 @@ def _end_at_the_call(failure: pytest.ExceptionInfo[BaseException]) -> None:
     last.tb_next = None
 
 
-def _queues(item: pytest.Item, failure: pytest.ExceptionInfo[BaseException]) -> list[Host]:
+def _queues(item: pytest.Item, failure: pytest.ExceptionInfo[BaseException]) -> list[BaseQueue]:
     """The queues made for the test, those in its arguments, and those in the variables of its function."""
     found = [*item.stash.get(_QUEUES, {}).values(), *getattr(item, "funcargs", {}).values()]
     for entry in failure.traceback:
         if entry.path == item.path:
             found += entry.frame.f_locals.values()
-    return list({id(queue): queue for queue in found if isinstance(queue, Host)}.values())
+    return list({id(queue): queue for queue in found if isinstance(queue, BaseQueue)}.values())
 
 
-def _story(queue: Host, failure: str) -> str:
+def _story(queue: BaseQueue, failure: str) -> str:
     """The queue, then what happened to the jobs that the failure names, or else to the last ones.
     The timelines that an assertion has told already are not repeated."""
-    from emqsim import display
+    from emqsim.text import queues
 
     try:
-        shown = display.queue(queue)
+        shown = queues.queue(queue)
     except Exception as failed:
         return f"{queue!r} cannot be read: {failed}"
     if queue._kept is None:

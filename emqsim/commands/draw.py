@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from emqsim import trace
-from emqsim.cli import CONFORMS
+from emqsim.commands.status import CONFORMS
 from emqsim.draw import lifecycle_map, map_page, stepper_page, timeline
 from emqsim.trace import Program
 

@@ -1,37 +1,15 @@
-"""`emqsim hazards`: known bugs of job queues, and what this machine does with each."""
+"""Hazards in words: the table of all, and one step by step."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
 
-from emqsim.check.show import answer_text, time_text
-from emqsim.cli import CONFORMS
 from emqsim.dialect import Dialect
 from emqsim.hazards.catalogue import HAZARDS, Hazard
 from emqsim.hazards.play import Moment, Playing, play_model
-from emqsim.trace import shown
-from emqsim.words import aligned
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a hazard, to be played step by step")
-    parser.add_argument(
-        "--dialect",
-        choices=list(Dialect),
-        default=Dialect.WIRE4,
-        help="in which NAME is played (default wire4)",
-    )
-
-
-def main(options: argparse.Namespace) -> int:
-    """Print the table, or play one hazard."""
-    lines = table_text() if options.name is None else hazard_text(find(options.name), options.dialect)
-    for line in lines:
-        print(line)
-    return CONFORMS
+from emqsim.text.calls import answer_text, argument_text, time_text
+from emqsim.text.words import aligned
 
 
 def find(name: str) -> Hazard:
@@ -89,7 +67,7 @@ def hazard_text(hazard: Hazard, dialect: Dialect | str) -> Iterator[str]:
 def _moment(number: int, moment: Moment, start: int) -> Iterator[str]:
     act = moment.act
     when = time_text((moment.now_ms - start) * 1000)
-    arguments = ", ".join(map(shown, act.args))
+    arguments = ", ".join(map(argument_text, act.args))
     yield f"  {number:2}  {when:>8}  {act.who}: {act.call}({arguments})  ->  {_answer(moment)}"
     for which, members in moment.sets.items():
         if members:

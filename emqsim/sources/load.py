@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from emqsim.elixir import scripts_in
+from emqsim.sources.elixir import scripts_in
 
 LUA, ELIXIR = (".lua",), (".ex", ".exs")
 

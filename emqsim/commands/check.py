@@ -12,12 +12,12 @@ from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
 
 from emqsim.check.run import CLOCKS, EXAMPLES, STEPS, check
-from emqsim.check.show import report_json, report_text
-from emqsim.cli import CONFORMS, COULD_NOT, COULD_NOT_RUN, DIVERGES
+from emqsim.check.text import report_json, report_text
+from emqsim.commands.options import server_options, server_settings
+from emqsim.commands.status import CONFORMS, COULD_NOT, COULD_NOT_RUN, DIVERGES
 from emqsim.dialect import Dialect
-from emqsim.server.address import without_password
+from emqsim.server.address import EMBEDDED, TIMEOUT_S, without_password
 from emqsim.server.interrupts import uninterrupted
-from emqsim.server.options import EMBEDDED, TIMEOUT_S, server_options, server_settings
 from emqsim.sources import load_all
 
 HYPOTHESIS_FOLDER = "HYPOTHESIS_STORAGE_DIRECTORY"

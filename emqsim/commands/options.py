@@ -6,13 +6,7 @@ import argparse
 import os
 from typing import Any
 
-EMBEDDED = "embedded"
-
-PASSWORD = "EMQSIM_PASSWORD"
-"""The variable of the environment that holds the password, so that it need not stand in a command."""
-
-TIMEOUT_S = 5.0
-"""How long an answer of a server that is not ours is waited for."""
+from emqsim.server.address import EMBEDDED, PASSWORD, TIMEOUT_S
 
 
 def server_options(parser: argparse.ArgumentParser, default: str | None, otherwise: str) -> None:

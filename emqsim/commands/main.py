@@ -11,26 +11,19 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
+from emqsim.commands.status import COULD_NOT, COULD_NOT_RUN, INTERRUPTED
 from emqsim.server.address import without_password
-from emqsim.server.errors import MissingExtra, OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.server.interrupts import ANY, remembered
 
-CONFORMS, DIVERGES, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 130
-"""The exit statuses of all commands; 143 where one was asked to end (SIGTERM)."""
-
 COMMANDS = {
-    "check": ("emqsim.check.command", "run random programs on the model and on a real server and compare"),
-    "explore": ("emqsim.explore.command", "visit every state of a small queue and judge each"),
-    "draw": ("emqsim.draw.command", "write the lifecycle map, a timeline or a stepper as a file"),
-    "hazards": ("emqsim.hazards.command", "print what known bugs of job queues do here, or play one"),
-    "replay": ("emqsim.replay", "run a trace again, on the model or on both, and compare"),
-    "table": ("emqsim.describe", "print the transition table, or one transition with its script"),
+    "check": ("emqsim.commands.check", "run random programs on the model and on a real server and compare"),
+    "explore": ("emqsim.commands.explore", "visit every state of a small queue and judge each"),
+    "draw": ("emqsim.commands.draw", "write the lifecycle map, a timeline or a stepper as a file"),
+    "hazards": ("emqsim.commands.hazards", "print what known bugs of job queues do here, or play one"),
+    "replay": ("emqsim.commands.replay", "run a trace again, on the model or on both, and compare"),
+    "table": ("emqsim.commands.table", "print the transition table, or one transition with its script"),
 }
 """Each command: the module with its `add_arguments` and `main`, and a line of help."""
-
-
-COULD_NOT = (MissingExtra, ServerUnavailable, OutcomeUnknown, ServerError, OSError, ValueError)
-"""What keeps a command from running; it is told in one line."""
 
 
 class _Parser(argparse.ArgumentParser):
