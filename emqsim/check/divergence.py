@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from emqsim.check.play import Play
+from emqsim.check.model_run import ModelRun
 from emqsim.scripts.prelude import Script
 from emqsim.trace import Answer, Program
 
@@ -49,7 +49,7 @@ class Difference:
 class Trial:
     """A program that ran on both, up to its first difference if there is one."""
 
-    play: Play
+    model_run: ModelRun
     difference: Difference | None = None
     steps: int = 0
     """How many there were in the whole program."""

@@ -9,9 +9,9 @@ from pprint import pformat
 from typing import Any
 
 from emqsim.check.divergence import Divergence
-from emqsim.check.ground import QUEUE
-from emqsim.check.play import from_steps, play
-from emqsim.check.recorder import Outcome, Recorder
+from emqsim.check.model_run import from_steps, run_on_model
+from emqsim.check.recorder import OperationResult, Recorder
+from emqsim.check.target import QUEUE
 from emqsim.check.text import divergence_text
 from emqsim.dialect import Rules
 from emqsim.keys import Keys
@@ -139,7 +139,7 @@ def as_test(found: Divergence, given: Mapping[str, str], server: str, rules: Rul
     """The text of a test that fails where the script of the divergence does what it did, and passes where it does
     what the model does. `given` are the scripts that stood in the place of bundled ones."""
     program = found.program
-    played = play(from_steps(program.steps), program.dialect, rules=rules)
+    played = run_on_model(from_steps(program.steps), program.dialect, rules=rules)
     keys = Keys(QUEUE)
     scripts: dict[str, str] = {}
     body: list[str] = []
@@ -186,7 +186,7 @@ def as_test(found: Divergence, given: Mapping[str, str], server: str, rules: Rul
     ) + "".join(f"    {line}\n" for line in body)
 
 
-def raw(operation: Transition, expected: Outcome) -> Any:
+def raw(operation: Transition, expected: OperationResult) -> Any:
     """The answer on the wire that has an outcome; an error is its text."""
     kind, value = expected
     if kind == "refused":

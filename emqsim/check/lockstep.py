@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from emqsim import VirtualClock
 from emqsim.check.coverage import Coverage
 from emqsim.check.divergence import Difference, Divergence, Stopped, Trial
-from emqsim.check.ground import Ground
-from emqsim.check.play import Play, Source, play
+from emqsim.check.model_run import ModelRun, Source, run_on_model
 from emqsim.check.recorder import Recorder, outcome
-from emqsim.check.rig import ATTEMPTS, Rig, answered, known, parsed
+from emqsim.check.runner import ATTEMPTS, Runner, answered, known, parsed
+from emqsim.check.target import Target
 from emqsim.dialect import Dialect, Rules
 from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.operation import Transition
@@ -46,19 +46,19 @@ WALKS = 3
 """How often a difference is looked for again, before it is shown as it was seen."""
 
 
-class Lockstep(Rig):
+class Lockstep(Runner):
     """Programs on the virtual clock, which the scripts read by a prelude of one line."""
 
     _clock: VirtualClock
 
     def __init__(
         self,
-        ground: Ground,
+        target: Target,
         dialect: Dialect,
         scripts: Mapping[str, str] | None = None,
         rules: Rules | None = None,
     ) -> None:
-        super().__init__(ground, dialect, scripts, rules, VirtualClock())
+        super().__init__(target, dialect, scripts, rules, VirtualClock())
 
     def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
         (trial,) = self.runs([source], coverage)
@@ -68,11 +68,11 @@ class Lockstep(Rig):
         self, sources: Iterable[Source], coverage: Coverage | None = None
     ) -> Generator[Trial, None, None]:
         """While a server of ours is at one program, the next one runs on the model, and the one before is compared."""
-        ahead: tuple[Play, Answers] | None = None
+        ahead: tuple[ModelRun, Answers] | None = None
         try:
             for source in sources:
-                program = play(source, self.dialect, coverage, self.rules)
-                commands = self._commands(program) if self.ground.at_once else []
+                program = run_on_model(source, self.dialect, coverage, self.rules)
+                commands = self._commands(program) if self.target.at_once else []
                 behind, ahead = ahead, None
                 before = behind and self._settled(*behind)
                 if isinstance(before, Trial):
@@ -88,7 +88,7 @@ class Lockstep(Rig):
             if ahead:
                 self._forgone(*ahead)
 
-    def _forgone(self, program: Play, answers: Answers) -> None:
+    def _forgone(self, program: ModelRun, answers: Answers) -> None:
         """Let a program end that was sent ahead and is not asked for."""
         try:
             self._taken(program, answers)
@@ -96,7 +96,7 @@ class Lockstep(Rig):
             with suppress(Stopped):
                 self.lost(failed, program.program(), last_try=True)
 
-    def _settled(self, program: Play, answers: Answers) -> Callable[[], Trial] | Trial:
+    def _settled(self, program: ModelRun, answers: Answers) -> Callable[[], Trial] | Trial:
         """Take what came of a program on the server, trying again where that fails; what is returned compares, or is
         the trial itself where a script does not end."""
         for attempt in range(1, ATTEMPTS + 1):
@@ -114,10 +114,10 @@ class Lockstep(Rig):
             answers = self._begun(program, self._commands(program))
         raise AssertionError("unreachable")
 
-    def _trial(self, program: Play, taken: Taken) -> Trial:
+    def _trial(self, program: ModelRun, taken: Taken) -> Trial:
         return _cut(program, self._compare(program, taken))
 
-    def _taken(self, program: Play, answers: Answers) -> Taken:
+    def _taken(self, program: ModelRun, answers: Answers) -> Taken:
         """What came of a program on the server. Raises `ServerError` where a picture could not be made."""
         replies = iter(answers())
         steps = []
@@ -125,9 +125,9 @@ class Lockstep(Rig):
             steps.append(([next(replies) for _ in played.sent], next(replies)))
             if isinstance(steps[-1][1], ServerError):
                 raise steps[-1][1]
-        return Taken(steps, self.ground.ends(self.queue, program.possible), self.heard())
+        return Taken(steps, self.target.ends(self.queue, program.possible), self.heard())
 
-    def _compare(self, program: Play, taken: Taken) -> Difference | None:
+    def _compare(self, program: ModelRun, taken: Taken) -> Difference | None:
         if not program.steps:
             return None
         for index, (played, (replies, picture)) in enumerate(zip(program.steps, taken.steps, strict=True)):
@@ -136,7 +136,7 @@ class Lockstep(Rig):
                     got = outcome(partial(wire.meaning, operation, reply))
                     if got != expected:
                         return Difference(index, ["answer"], answered(expected), answered(got))
-            if not self.ground.shows(picture, played.state):
+            if not self.target.shows(picture, played.state):
                 return self._unlike(program, index, "state")
         if taken.others:
             return self._unlike(program, len(program.steps) - 1, "state")
@@ -144,11 +144,11 @@ class Lockstep(Rig):
             return self._unlike(program, len(program.steps) - 1, "events")
         return None
 
-    def _unlike(self, program: Play, step: int, what: str) -> Difference:
+    def _unlike(self, program: ModelRun, step: int, what: str) -> Difference:
         answer = program.steps[step].step.answer or {}
         return Difference(step, [what], answer, answer)
 
-    def _commands(self, program: Play) -> list[list[bytes]]:
+    def _commands(self, program: ModelRun) -> list[list[bytes]]:
         """For each step of a program its operations, and behind them the command that makes a picture."""
         found = []
         for played in program.steps:
@@ -161,12 +161,12 @@ class Lockstep(Rig):
             found.append([*commands, self.pictured(played.keys, program.possible)])
         return found
 
-    def _begun(self, program: Play, commands: list[list[bytes]]) -> Answers:
+    def _begun(self, program: ModelRun, commands: list[list[bytes]]) -> Answers:
         """Send a program, all of it where the server is ours; what is returned gives the answers, or fails."""
-        if not self.ground.at_once:
+        if not self.target.at_once:
             return partial(self._one_by_one, program)
         self._at = None
-        first = self.ground.first()
+        first = self.target.first()
         try:
             self.begin(program.possible)
             answers = self._connection.begin([*first, *chain.from_iterable(commands)])
@@ -174,7 +174,7 @@ class Lockstep(Rig):
             return partial(_fail, failed)
         return lambda: known(answers())[len(first) :]
 
-    def _one_by_one(self, program: Play) -> list[Any]:
+    def _one_by_one(self, program: ModelRun) -> list[Any]:
         self.begin(program.possible)
         answers = []
         for index, commands in enumerate(self._commands(program)):
@@ -189,20 +189,20 @@ class Lockstep(Rig):
         """
         assert trial.difference is not None
         hung = trial.difference.hung
-        for _ in range(0 if hung and not self.ground.at_once else WALKS):
+        for _ in range(0 if hung and not self.target.at_once else WALKS):
             try:
-                found = self._walk(trial.play)
+                found = self._walk(trial.model_run)
             except (OutcomeUnknown, ServerUnavailable, ServerError, Stopped):
                 break
             if found is not None:
                 return found
         again = f"seen once, and not in {WALKS} more runs step by step: the script or the server is not consistent"
-        return self.as_seen(trial, "" if hung and not self.ground.at_once else again)
+        return self.as_seen(trial, "" if hung and not self.target.at_once else again)
 
-    def _walk(self, program: Play) -> Divergence | None:
+    def _walk(self, program: ModelRun) -> Divergence | None:
         self.begin(program.possible)
         self.heard()
-        for command in self.ground.first():
+        for command in self.target.first():
             self._connection.call(*command)
         model = Recorder(self.queue.name, self.dialect, rules=self.rules)
         before: dict[str, Any] = {}
@@ -219,7 +219,7 @@ class Lockstep(Rig):
                 del so_far.steps[index + 1 :]
                 words = self.lost(failed, so_far, last_try=False)
                 return None if words is None else self.hang(program, index, words)
-            expected, found = model.snapshot(), self.ground.snapshot(self.queue)
+            expected, found = model.snapshot(), self.target.snapshot(self.queue)
             events_model = parsed(message for _, message in model.events[published:])
             events_server = self.heard()
             published = len(model.events)
@@ -232,7 +232,7 @@ class Lockstep(Rig):
             if what:
                 so_far = program.program()
                 del so_far.steps[index + 1 :]
-                self.ground.ends(self.queue, program.possible)
+                self.target.ends(self.queue, program.possible)
                 return Divergence(
                     program=so_far,
                     step=index,
@@ -247,11 +247,11 @@ class Lockstep(Rig):
                     calls=self.calls(played),
                 )
             before = expected
-        self.ground.ends(self.queue, program.possible)
+        self.target.ends(self.queue, program.possible)
         return None
 
 
-def _cut(program: Play, difference: Difference | None) -> Trial:
+def _cut(program: ModelRun, difference: Difference | None) -> Trial:
     """The trial of a program, which ends at its first difference."""
     steps = len(program.steps)
     if difference is not None:

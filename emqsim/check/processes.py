@@ -15,9 +15,9 @@ from multiprocessing.context import SpawnContext
 from threading import Event, Thread
 from typing import Any
 
-from emqsim.check.ground import RUNS, ground
 from emqsim.check.plan import Part, Plan
 from emqsim.check.report import Report
+from emqsim.check.target import RUNS, target
 from emqsim.server.interrupts import withheld
 
 CLEANED_UP_S = 30.0
@@ -110,7 +110,7 @@ def _part(plan: Plan, number: int, of: int, server: str, settings: dict[str, Any
     assert _race is not None
     _idle.clear()
     try:
-        with ground(server, **settings) as place:
+        with target(server, **settings) as place:
             return run(plan, Part(number, of, _race), place)
     finally:
         _idle.set()

@@ -86,7 +86,7 @@ def pick(choices: Sequence[Any], byte: int) -> Any:
     return choices[byte % len(choices)]
 
 
-class Scene:
+class GeneratorState:
     """The model while a program is made, and what its actors remember."""
 
     def __init__(self, queue: Recorder, pools: Pools = VIRTUAL) -> None:
@@ -206,7 +206,7 @@ _WAITS: tuple[Callable[[int], int] | int, ...] = (
 
 Call = tuple[str, tuple[Any, ...]]
 
-Maker = Callable[[Scene, int, int, int], Any]
+Maker = Callable[[GeneratorState, int, int, int], Any]
 
 
 class Action(NamedTuple):
@@ -224,26 +224,26 @@ class Action(NamedTuple):
     logs: int = 0
     served: int = 0
 
-    def calls(self, scene: Scene, a: int, b: int, c: int) -> Iterator[Call]:
+    def calls(self, known: GeneratorState, a: int, b: int, c: int) -> Iterator[Call]:
         """The calls it comes to, each made when the one before has run."""
         if self.call is None:
-            yield from self.make(scene, a, b, c)
+            yield from self.make(known, a, b, c)
         else:
-            yield self.call, self.make(scene, a, b, c)
+            yield self.call, self.make(known, a, b, c)
 
 
 def _settle(*pools: str | Sequence[Any]) -> Maker:
     """A call with a job, its token and a choice for each pool (all of one byte, the last one from its lowest
     values); leases and delays by name."""
 
-    def make(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
-        job_id = scene.job(a, "active")
+    def make(known: GeneratorState, a: int, b: int, c: int) -> tuple[Any, ...]:
+        job_id = known.job(a, "active")
         args, rest = [], c
         for each in reversed(pools):
-            pool = _times(scene.pools, each) if isinstance(each, str) else each
+            pool = _times(known.pools, each) if isinstance(each, str) else each
             rest, index = divmod(rest, len(pool))
             args.append(pool[index])
-        return (job_id, scene.token(job_id, b), *reversed(args))
+        return (job_id, known.token(job_id, b), *reversed(args))
 
     return make
 
@@ -252,36 +252,36 @@ def _times(pools: Pools, name: str) -> Sequence[int]:
     return pools.leases if name == "leases" else pools.delays + _ANY_DELAYS
 
 
-def _held(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
-    jobs = [scene.job((a + index * 37) % 256, "active") for index in range(b % 5)]
+def _held(known: GeneratorState, a: int, b: int, c: int) -> tuple[Any, ...]:
+    jobs = [known.job((a + index * 37) % 256, "active") for index in range(b % 5)]
     return [
-        (job_id, scene.token(job_id, (b * (index + 3)) % 256)) for index, job_id in enumerate(jobs)
-    ], pick(scene.pools.leases, c)
+        (job_id, known.token(job_id, (b * (index + 3)) % 256)) for index, job_id in enumerate(jobs)
+    ], pick(known.pools.leases, c)
 
 
-def _pairs(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
-    ids = [scene.fresh((a + index * 29) % 256) for index in range(1 + b % 4)]
+def _pairs(known: GeneratorState, a: int, b: int, c: int) -> tuple[Any, ...]:
+    ids = [known.fresh((a + index * 29) % 256) for index in range(1 + b % 4)]
     return ([(job_id, pick(_TEXTS, c + index)) for index, job_id in enumerate(ids)],)
 
 
-def _bulk(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
+def _bulk(known: GeneratorState, a: int, b: int, c: int) -> tuple[Any, ...]:
     return ([(job_id, b"") for job_id in _MANY[: pick((101, 120, 100, 102, 3), a)]],)
 
 
-def _again_and_again(scene: Scene, a: int, b: int, c: int) -> Iterator[Call]:
+def _again_and_again(known: GeneratorState, a: int, b: int, c: int) -> Iterator[Call]:
     """The oldest job is served and fails, until its token is a high one; then somebody comes with an older one."""
-    lease_ms, delay_ms = scene.pools.leases[0], scene.pools.delays[0]
-    yield "enqueue", (scene.fresh(0), b"a")
+    lease_ms, delay_ms = known.pools.leases[0], known.pools.delays[0]
+    yield "enqueue", (known.fresh(0), b"a")
     for _ in range(pick((1, 9, 10, 11, 10, 11), a)):
-        scene.served = None
+        known.served = None
         yield "claim", (lease_ms,)
-        if scene.served is None:
+        if known.served is None:
             return
-        yield "retry", (scene.served.job_id, scene.served.token, -1, 2**60, b"")
+        yield "retry", (known.served.job_id, known.served.token, -1, 2**60, b"")
         yield "promote", (100,)
-    assert scene.served is not None
-    job_id = scene.served.job_id
-    tokens = scene.tokens[job_id]
+    assert known.served is not None
+    job_id = known.served.job_id
+    tokens = known.tokens[job_id]
     token = pick((tokens[0], tokens[-2:][0], tokens[len(tokens) // 2]), c)
     yield pick(
         (
@@ -295,9 +295,9 @@ def _again_and_again(scene: Scene, a: int, b: int, c: int) -> Iterator[Call]:
     )
 
 
-def _delay_until(scene: Scene, a: int, b: int, c: int) -> tuple[Any, ...]:
-    job_id = scene.job(a, "active")
-    return job_id, scene.token(job_id, b), scene.moment(c)
+def _delay_until(known: GeneratorState, a: int, b: int, c: int) -> tuple[Any, ...]:
+    job_id = known.job(a, "active")
+    return job_id, known.token(job_id, b), known.moment(c)
 
 
 ACTIONS = (

@@ -14,15 +14,15 @@ from emqsim.operation import Operation
 from emqsim.replies import UnexpectedReply
 from emqsim.trace import perform
 
-Outcome = tuple[str, Any]
+OperationResult = tuple[str, Any]
 """How an operation ended: `ok`, `refused` or `error`, and with what."""
 
 
-Sent = tuple[Operation, tuple[Any, ...], Outcome]
+Sent = tuple[Operation, tuple[Any, ...], OperationResult]
 """An operation that a call came down to, its arguments, and how it ended."""
 
 
-def outcome(call: Callable[[], Any]) -> Outcome:
+def outcome(call: Callable[[], Any]) -> OperationResult:
     """The outcome of an operation, in a form that can be compared."""
     try:
         return "ok", call()

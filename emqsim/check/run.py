@@ -16,15 +16,15 @@ from emqsim import guards, trace
 from emqsim.check.divergence import Divergence, Stopped, Trial
 from emqsim.check.drawn import programs
 from emqsim.check.emit import EMITTED, as_test
-from emqsim.check.ground import Ground, ground
 from emqsim.check.lockstep import Lockstep
+from emqsim.check.model_run import Source, from_bytes, from_steps
 from emqsim.check.plan import ALL, Part, Plan
-from emqsim.check.play import Source, from_bytes, from_steps
 from emqsim.check.processes import in_processes
 from emqsim.check.report import Report
-from emqsim.check.rig import Rig
+from emqsim.check.runner import Runner
 from emqsim.check.servertime import ServerTime
 from emqsim.check.shrink import shrink
+from emqsim.check.target import Target, target
 from emqsim.dialect import Dialect, Rules
 from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.machine import TRANSITIONS
@@ -41,7 +41,7 @@ MOST_PROCESSES = 256
 SHRINK_S = 10.0
 """How long a divergence is made shorter at most."""
 
-CLOCKS: Mapping[str, Callable[[Ground, Dialect, Mapping[str, str], Rules | None], Rig]] = {
+CLOCKS: Mapping[str, Callable[[Target, Dialect, Mapping[str, str], Rules | None], Runner]] = {
     "virtual": Lockstep,
     "server": ServerTime,
 }
@@ -140,7 +140,7 @@ def _somewhere(
     """Run a plan where it is to run, in this process or in several."""
     if processes > 1 and server == EMBEDDED:
         return in_processes(plan, processes, server, settings)
-    with ground(server, allow_non_empty=allow_non_empty, **settings) as place:
+    with target(server, allow_non_empty=allow_non_empty, **settings) as place:
         if processes == 1:
             return run(plan, ALL, place, progress)
         assert isinstance(server, str)
@@ -152,35 +152,37 @@ def _somewhere(
             place.close()
 
 
-def run(plan: Plan, part: Part, place: Ground, progress: Progress | None = None) -> Report:
+def run(plan: Plan, part: Part, place: Target, progress: Progress | None = None) -> Report:
     """A part of what a check is to do, in a place that is open."""
     report = Report(plan.dialect, plan.seed, place.version, clock=plan.clock)
     used = _sort_scripts(plan.scripts, report)
-    rig = CLOCKS[plan.clock](place, plan.dialect, used, plan.rules)
+    runner = CLOCKS[plan.clock](place, plan.dialect, used, plan.rules)
     try:
-        _Run(plan, part, report, rig, progress).all()
+        _Run(plan, part, report, runner, progress).all()
         report.notes += place.notes()
     except BaseException as ended:
-        left = rig.close()
+        left = runner.close()
         if left:
             ended.add_note(f"keys that may stay on the server: {', '.join(left)}")
         raise
-    report.left = rig.close()
+    report.left = runner.close()
     found = report.divergence
     if found is not None:
         report.failure = found.environment
         if plan.folder is not None:
             _save(report, found, plan.folder)
         if plan.emit_test is not None:
-            _emit(report, found, rig, used, plan.emit_test)
+            _emit(report, found, runner, used, plan.emit_test)
     return report
 
 
 class _Run:
-    def __init__(self, plan: Plan, part: Part, report: Report, rig: Rig, progress: Progress | None) -> None:
+    def __init__(
+        self, plan: Plan, part: Part, report: Report, runner: Runner, progress: Progress | None
+    ) -> None:
         self.plan = plan
         self.report = report
-        self.rig = rig
+        self.runner = runner
         self.started = time.monotonic()
         self._part = part
         self._rivals = part.rivals
@@ -193,12 +195,12 @@ class _Run:
             with remembered():
                 found = self._saved() or self._random()
             if found is not None:
-                self.report.divergence = self.rig.explain(found)
+                self.report.divergence = self.runner.explain(found)
         except Stopped as stopped:
             self.report.failure, self.report.program = str(stopped), stopped.program
         finally:
             self.report.seconds = time.monotonic() - self.started
-            self.report.undecided = self.rig.undecided
+            self.report.undecided = self.runner.undecided
 
     def _saved(self) -> Trial | None:
         """Try the programs that earlier runs saved; the first that shows a difference."""
@@ -209,7 +211,7 @@ class _Run:
                 for program in programs:
                     if program.dialect is self.report.dialect:
                         self.report.saved += 1
-                        trial = self.rig.run(from_steps(program.steps))
+                        trial = self.runner.run(from_steps(program.steps))
                         self.report.steps += trial.steps
                         if trial.difference is not None and self._rivals.win():
                             return trial
@@ -233,7 +235,7 @@ class _Run:
                 tried.append(program)
                 yield from_bytes(program)
 
-        with closing(self.rig.runs(sources(), self.report.coverage)) as trials:
+        with closing(self.runner.runs(sources(), self.report.coverage)) as trials:
             for trial in trials:
                 program = tried.popleft()
                 self.report.programs += 1
@@ -260,7 +262,7 @@ class _Run:
             if over or time.monotonic() > until or self._rivals.stopped():
                 return False
             try:
-                shown = self.rig.run(from_bytes(shorter))
+                shown = self.runner.run(from_bytes(shorter))
             except Stopped:
                 over = True
                 return False
@@ -320,27 +322,27 @@ def _save(report: Report, found: Divergence, folder: Path) -> None:
     report.trace_path = str(path)
 
 
-def _emit(report: Report, found: Divergence, rig: Rig, scripts: Mapping[str, str], path: Path) -> None:
+def _emit(report: Report, found: Divergence, runner: Runner, scripts: Mapping[str, str], path: Path) -> None:
     """Write a divergence as a test, if a test on the virtual clock can show it."""
     if report.failure is not None:
         report.notes.append(f"no test was written: {report.failure}, which is not the scripts' doing")
         return
     try:
         if report.clock == "server" and not found.hung:
-            again = _on_the_virtual_clock(found, rig, scripts)
+            again = _on_the_virtual_clock(found, runner, scripts)
             if again is None:
                 report.notes.append("no test was written: the divergence shows only on the server's own time")
                 return
             found = again
-        write_whole(path, as_test(found, scripts, report.server, rig.rules))
+        write_whole(path, as_test(found, scripts, report.server, runner.rules))
     except (OSError, Stopped, ServerError, ServerUnavailable, OutcomeUnknown) as failed:
         report.notes.append(f"no test was written: {failed}")
         return
     report.test_path = str(path)
 
 
-def _on_the_virtual_clock(found: Divergence, rig: Rig, scripts: Mapping[str, str]) -> Divergence | None:
-    lockstep = Lockstep(rig.ground, rig.dialect, scripts, rig.rules)
+def _on_the_virtual_clock(found: Divergence, runner: Runner, scripts: Mapping[str, str]) -> Divergence | None:
+    lockstep = Lockstep(runner.target, runner.dialect, scripts, runner.rules)
     try:
         trial = lockstep.run(from_steps(found.program.steps))
         return None if trial.difference is None else lockstep.explain(trial)

@@ -14,12 +14,12 @@ from typing import Any
 from emqsim import VirtualClock
 from emqsim.check.coverage import Coverage
 from emqsim.check.divergence import Difference, Divergence, Trial
-from emqsim.check.ground import QUEUE
+from emqsim.check.model_run import ModelRunner, Source, possible
 from emqsim.check.picture import picture
-from emqsim.check.play import Source, Stage, possible
 from emqsim.check.programs import SERVER
-from emqsim.check.recorder import Outcome, Sent, outcome
-from emqsim.check.rig import ATTEMPTS, Rig, answered, parsed
+from emqsim.check.recorder import OperationResult, Sent, outcome
+from emqsim.check.runner import ATTEMPTS, Runner, answered, parsed
+from emqsim.check.target import QUEUE
 from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.keys import Keys
 from emqsim.machine import Machine
@@ -33,23 +33,23 @@ WIDEST_MS = 50
 _TIME: Command = ("TIME",)
 
 
-class ServerTime(Rig):
+class ServerTime(Runner):
     """Programs step by step on the server's time. None of them waits: leases and delays are short instead."""
 
     def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
         for attempt in range(1, ATTEMPTS + 1):
-            stage = Stage(self.dialect, coverage, SERVER, self.rules)
+            on_model = ModelRunner(self.dialect, coverage, SERVER, self.rules)
             try:
-                found = self._difference(source, stage)
+                found = self._difference(source, on_model)
             except (OutcomeUnknown, ServerUnavailable, ServerError) as failed:
-                words = self.lost(failed, stage.play.program(), attempt == ATTEMPTS)
+                words = self.lost(failed, on_model.model_run.program(), attempt == ATTEMPTS)
                 if words is None:
                     continue
-                found = self.hang(stage.play, len(stage.play.steps) - 1, words)
+                found = self.hang(on_model.model_run, len(on_model.model_run.steps) - 1, words)
             if found is None:
-                return Trial(stage.play, None, len(stage.play.steps))
+                return Trial(on_model.model_run, None, len(on_model.model_run.steps))
             seen = Difference(found.step, found.what, found.model, found.server, found.hung, found)
-            return Trial(stage.play, seen, len(stage.play.steps))
+            return Trial(on_model.model_run, seen, len(on_model.model_run.steps))
         raise AssertionError("unreachable")
 
     def explain(self, trial: Trial) -> Divergence:
@@ -58,49 +58,51 @@ class ServerTime(Rig):
         assert trial.difference.divergence is not None
         return trial.difference.divergence
 
-    def _difference(self, source: Source, stage: Stage) -> Divergence | None:
-        clock = stage.queue.clock
+    def _difference(self, source: Source, on_model: ModelRunner) -> Divergence | None:
+        clock = on_model.queue.clock
         sent: list[Sent] = []
         could_exist: list[bytes] = []
         whole = True
         self.begin(could_exist)
-        now_us = _us(self._connection.exchange([*self.ground.first(), _TIME])[-1])
+        now_us = _us(self._connection.exchange([*self.target.first(), _TIME])[-1])
         clock.set(now_us=now_us)
-        for call, args in source(stage.scene):
+        for call, args in source(on_model.known):
             clock.set(now_us=now_us)
-            operations = stage.queue.foreseen(call, args)
+            operations = on_model.queue.foreseen(call, args)
             sent += operations
             could_exist = possible(sent)
-            self.ground.begins(self.queue, could_exist)
+            self.target.begins(self.queue, could_exist)
             try:
                 then_us, now_us, got = self._take(operations)
             except OutcomeUnknown:
-                stage.act(call, args)
+                on_model.act(call, args)
                 raise
             bracket = range(then_us // 1000, now_us // 1000 + 1)
             if not 0 < len(bracket) <= WIDEST_MS + 1:
                 self.undecided += 1
                 whole = False
                 break
-            tried = [_Candidate(stage.queue.machine, operations, now_ms) for now_ms in bracket]
+            tried = [_Candidate(on_model.queue.machine, operations, now_ms) for now_ms in bracket]
             agreeing = [each for each in tried if each.agrees(operations, got)]
             match = self._match(agreeing, could_exist)
             took = match or (agreeing or tried)[0]
-            before = stage.queue.snapshot()
+            before = on_model.queue.snapshot()
             clock.set(now_us=max(took.now_ms * 1000, then_us))
-            played = stage.act(call, args)
+            played = on_model.act(call, args)
             if match is None:
-                found = self._divergence(stage, took, got, before)
+                found = self._divergence(on_model, took, got, before)
                 found.calls = self.calls(played)
                 found.note = (
                     f"on the server's own time: its clock was between {bracket[0]} and {bracket[-1]} ms, and the model "
                     "does this at none of them"
                 )
-                self.ground.ends(self.queue, could_exist)
+                self.target.ends(self.queue, could_exist)
                 return found
-        return self._at_end(stage, self.ground.ends(self.queue, could_exist), self.heard() if whole else None)
+        return self._at_end(
+            on_model, self.target.ends(self.queue, could_exist), self.heard() if whole else None
+        )
 
-    def _take(self, operations: list[Sent]) -> tuple[int, int, list[Outcome]]:
+    def _take(self, operations: list[Sent]) -> tuple[int, int, list[OperationResult]]:
         """Send the operations of a step between two TIMEs: both, in microseconds, and how the operations ended."""
         commands: list[Command] = [_TIME]
         for operation, args, _ in operations:
@@ -119,18 +121,18 @@ class ServerTime(Rig):
             (seen,) = self.answers([self.pictured(candidate.keys, could_exist)])
             if isinstance(seen, ServerError):
                 raise seen
-            if self.ground.shows(seen, candidate.state):
+            if self.target.shows(seen, candidate.state):
                 return candidate
         return None
 
     def _divergence(
-        self, stage: Stage, took: _Candidate, got: list[Outcome], before: dict[str, Any]
+        self, on_model: ModelRunner, took: _Candidate, got: list[OperationResult], before: dict[str, Any]
     ) -> Divergence:
-        program = stage.play.program()
+        program = on_model.model_run.program()
         step = program.steps[-1]
         model = step.answer or {}
         unlike = [(ours, theirs) for ours, theirs in took.pairs(got) if ours != theirs]
-        expected, found = self._named(took.machine.keyspace()), self.ground.snapshot(self.queue)
+        expected, found = self._named(took.machine.keyspace()), self.target.snapshot(self.queue)
         return Divergence(
             program=program,
             step=len(program.steps) - 1,
@@ -150,15 +152,15 @@ class ServerTime(Rig):
         base = Keys(QUEUE).base
         return {self.queue.keys.base + key.removeprefix(base): value for key, value in keyspace.items()}
 
-    def _at_end(self, stage: Stage, others: list[str], heard: list[Any] | None) -> Divergence | None:
+    def _at_end(self, on_model: ModelRunner, others: list[str], heard: list[Any] | None) -> Divergence | None:
         """What differs when the program has run: keys that no step can make, and what was published."""
-        published = parsed(stage.end().messages)
+        published = parsed(on_model.end().messages)
         what = ["state"] * bool(others) + ["events"] * (heard is not None and heard != published)
-        if not what or not stage.play.steps:
+        if not what or not on_model.model_run.steps:
             return None
-        last = len(stage.play.steps) - 1
-        answer = stage.play.steps[last].step.answer or {}
-        found = self.as_seen(Trial(stage.play, Difference(last, what, answer, answer)), "")
+        last = len(on_model.model_run.steps) - 1
+        answer = on_model.model_run.steps[last].step.answer or {}
+        found = self.as_seen(Trial(on_model.model_run, Difference(last, what, answer, answer)), "")
         found.events_model, found.events_server = published, heard or []
         found.note = "seen when the program had run" + (
             f"; keys that it cannot have: {', '.join(others)}" if others else ""
@@ -177,11 +179,11 @@ class _Candidate:
         ]
         self.keys, self.state = picture(self.machine)
 
-    def pairs(self, got: list[Outcome]) -> Iterator[tuple[Outcome, Outcome]]:
+    def pairs(self, got: list[OperationResult]) -> Iterator[tuple[OperationResult, OperationResult]]:
         """How each operation ended here, and how it ended there."""
         return zip(self.outcomes, got, strict=True)
 
-    def agrees(self, operations: list[Sent], got: list[Outcome]) -> bool:
+    def agrees(self, operations: list[Sent], got: list[OperationResult]) -> bool:
         """Whether all transitions ended as on the server."""
         return all(
             ours == theirs

@@ -64,9 +64,9 @@ def _server_difference(programs: list[Program], options: argparse.Namespace) -> 
     from contextlib import ExitStack
 
     from emqsim.check.divergence import Stopped
-    from emqsim.check.ground import ground
     from emqsim.check.lockstep import Lockstep
-    from emqsim.check.play import from_steps
+    from emqsim.check.model_run import from_steps
+    from emqsim.check.target import target
     from emqsim.check.text import divergence_text
     from emqsim.errors import OutcomeUnknown
     from emqsim.server import embedded_server
@@ -78,7 +78,7 @@ def _server_difference(programs: list[Program], options: argparse.Namespace) -> 
         if server == "embedded":
             server = stack.enter_context(embedded_server())
         for program in programs:
-            place = stack.enter_context(ground(server, name=program.queue, **server_settings(options)))
+            place = stack.enter_context(target(server, name=program.queue, **server_settings(options)))
             where = f"the model and {place.version}"
             lockstep = Lockstep(place, program.dialect, scripts)
             try:

@@ -15,11 +15,11 @@ from emqsim import Queue, VirtualClock
 from emqsim.check import check
 from emqsim.check.coverage import Coverage
 from emqsim.check.drawn import programs
-from emqsim.check.ground import Own
 from emqsim.check.lockstep import Lockstep
-from emqsim.check.play import Play, from_bytes, play
+from emqsim.check.model_run import ModelRun, from_bytes, run_on_model
 from emqsim.check.programs import actions
 from emqsim.check.run import EXAMPLES, STEPS
+from emqsim.check.target import OwnTarget
 from emqsim.dialect import Dialect
 from emqsim.server import EmbeddedServer, ServerQueue, embedded_server
 from emqsim.server.connection import Connection
@@ -32,7 +32,7 @@ ROUNDS, PART = 5, 200
 DIALECT = Dialect.WIRE4
 
 
-def obviously(server: EmbeddedServer, plays: list[Play]) -> float:
+def obviously(server: EmbeddedServer, plays: list[ModelRun]) -> float:
     """Steps a second, call by call."""
     clock = VirtualClock()
     client = server.client()
@@ -59,26 +59,26 @@ def profile(server: EmbeddedServer, count: int) -> dict[str, float]:
     drawing = process_time() - started
     took = dict.fromkeys(("decoding", "model", "packing", "reading", "comparing"), 0.0)
     coverage = Coverage()
-    rig = Lockstep(Own(server), DIALECT)
+    runner = Lockstep(OwnTarget(server), DIALECT)
     account = Connection(server.client())
     before = _server_s(account)
     for source in sources:
         times = [process_time()]
         list(actions(source))
         times.append(process_time())
-        program = play(from_bytes(source), DIALECT, coverage)
+        program = run_on_model(from_bytes(source), DIALECT, coverage)
         times.append(process_time())
-        commands = rig._commands(program)
+        commands = runner._commands(program)
         times.append(process_time())
-        taken = rig._taken(program, rig._begun(program, commands))
+        taken = runner._taken(program, runner._begun(program, commands))
         times.append(process_time())
-        assert rig._compare(program, taken) is None
+        assert runner._compare(program, taken) is None
         times.append(process_time())
         for name, (start, end) in zip(took, pairwise(times), strict=True):
             took[name] += end - start
         steps += len(program.steps)
     took |= {"drawing": drawing, "server": _server_s(account) - before}
-    rig.close()
+    runner.close()
     return {name: seconds / steps * 1e6 for name, seconds in took.items()}
 
 
@@ -96,7 +96,9 @@ def run() -> dict[str, Any]:
             assert report.conforms
             checks.append(report.steps / report.seconds)
             sources = programs(seed, PART // 4, STEPS)
-            others.append(obviously(server, [play(from_bytes(source), DIALECT) for source in sources]))
+            others.append(
+                obviously(server, [run_on_model(from_bytes(source), DIALECT) for source in sources])
+            )
         whole = check(server, dialect=DIALECT, seed=0)
         spent = profile(server, PART)
         version = server.version

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from emqsim.check.drawn import programs
-from emqsim.check.ground import OWN_TIMEOUT_S, QUEUE, Own
 from emqsim.check.lockstep import Lockstep
+from emqsim.check.model_run import ModelRun, from_bytes, run_on_model
 from emqsim.check.picture import SCRIPT
-from emqsim.check.play import Play, from_bytes, play
-from emqsim.check.recorder import Outcome, outcome
-from emqsim.check.rig import parsed
+from emqsim.check.recorder import OperationResult, outcome
 from emqsim.check.run import EXAMPLES, STEPS
+from emqsim.check.runner import parsed
 from emqsim.check.shrink import shrink
+from emqsim.check.target import OWN_TIMEOUT_S, QUEUE, OwnTarget
 from emqsim.clock import VirtualClock
 from emqsim.dialect import Dialect
 from emqsim.keys import Keys
@@ -57,7 +57,7 @@ class Sent:
 
     operation: Operation
     request: bytes
-    expected: Outcome
+    expected: OperationResult
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Course:
     """A program ready to be sent: for each step its operations, the command for a picture, and the picture."""
 
     program: bytes
-    play: Play
+    model_run: ModelRun
     steps: list[tuple[list[Sent], bytes, bytes]]
     names: frozenset[str]
     """Of the transitions in it."""
@@ -93,7 +93,7 @@ class Corpus:
         return dict(self._queue.scripts)
 
     def _course(self, program: bytes) -> Course:
-        played = play(from_bytes(program), self._dialect)
+        played = run_on_model(from_bytes(program), self._dialect)
         steps = []
         for step in played.steps:
             self._clock.set(now_us=step.step.now_us)
@@ -145,7 +145,7 @@ class Search:
         sha = corpus.scripts[mutant.transition].sha.encode(), faulty.sha.encode()
         steps = 0
         for tried, course in enumerate(corpus, 1):
-            steps += len(course.play.steps)
+            steps += len(course.model_run.steps)
             try:
                 if mutant.transition in course.names and self._differs(course, mutant.transition, sha):
                     return described("caught", tried, steps, self._shortest(mutant, course.program))
@@ -157,7 +157,7 @@ class Search:
     def _differs(self, course: Course, name: str, sha: tuple[bytes, bytes]) -> bool:
         """Whether the server does something else in a step that runs the transition."""
         requests = [pack(("FLUSHALL",))]
-        expected: list[tuple[Operation, Outcome] | bytes | None] = [None]
+        expected: list[tuple[Operation, OperationResult] | bytes | None] = [None]
         end = max(index for index, (sends, _, _) in enumerate(course.steps) if _runs(sends, name))
         for sends, look, state in course.steps[: end + 1]:
             for sent in sends:
@@ -181,19 +181,19 @@ class Search:
                 operation, ending = wanted
                 if outcome(partial(wire.meaning, operation, answer)) != ending:
                     return True
-        return name == "update_progress" and came != parsed(course.play.messages)
+        return name == "update_progress" and came != parsed(course.model_run.messages)
 
     def _shortest(self, mutant: Mutant, program: bytes) -> int:
         """Steps of the shortest program that the check finds from one that shows a difference."""
-        rig = Lockstep(Own(self._server), mutant.dialect, {mutant.script: mutant.source})
+        runner = Lockstep(OwnTarget(self._server), mutant.dialect, {mutant.script: mutant.source})
 
         def fails(candidate: bytes) -> bool:
-            return rig.run(from_bytes(candidate)).difference is not None
+            return runner.run(from_bytes(candidate)).difference is not None
 
         assert fails(program), f"the check does not see what {mutant.name} does"
         shortest = shrink(program, fails)
-        rig.close()
-        return len(play(from_bytes(shortest), mutant.dialect).steps)
+        runner.close()
+        return len(run_on_model(from_bytes(shortest), mutant.dialect).steps)
 
 
 def _runs(sends: list[Sent], name: str) -> bool:

@@ -43,7 +43,7 @@ _PAGE, _SHOWN = 1000, 10
 """How many keys are deleted at once, and how many names are told."""
 
 
-class Own:
+class OwnTarget:
     """A server that is ours alone, emptied before each program. Whatever it holds is the program's."""
 
     at_once = True
@@ -135,7 +135,7 @@ class Own:
         return []
 
 
-class Shared:
+class SharedTarget:
     """A database on a server that is not ours. Each program has a queue with a name of its own, whose keys are
     deleted when it ends; nothing else is written, and nothing else is read but names of keys.
 
@@ -271,29 +271,29 @@ class Shared:
         return True
 
 
-Ground = Own | Shared
+Target = OwnTarget | SharedTarget
 
 
 @contextmanager
-def ground(
+def target(
     server: str | EmbeddedServer,
     *,
     name: str = QUEUE,
     allow_non_empty: bool = False,
     password: str | None = None,
     timeout: float = TIMEOUT_S,
-) -> Iterator[Ground]:
+) -> Iterator[Target]:
     """Where to run programs: `"embedded"`, an `EmbeddedServer`, both ours, or the URL of a server that is not.
 
     `name` is that of the queue, where that is ours to choose.
     """
     if isinstance(server, EmbeddedServer):
-        yield Own(server, name)
+        yield OwnTarget(server, name)
     elif server == EMBEDDED:
         with embedded_server() as running:
-            yield Own(running, name)
+            yield OwnTarget(running, name)
     elif isinstance(server, str):
-        yield Shared(server, allow_non_empty=allow_non_empty, password=password, timeout_s=timeout)
+        yield SharedTarget(server, allow_non_empty=allow_non_empty, password=password, timeout_s=timeout)
     else:
         raise ValueError(f"server must be 'embedded', a URL or an EmbeddedServer, not {server!r}")
 

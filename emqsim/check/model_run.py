@@ -9,19 +9,19 @@ from itertools import islice
 from typing import Any
 
 from emqsim.check.coverage import Coverage
-from emqsim.check.ground import QUEUE
 from emqsim.check.picture import names, picture
-from emqsim.check.programs import VIRTUAL, Call, Pools, Scene, actions, steps
+from emqsim.check.programs import VIRTUAL, Call, GeneratorState, Pools, actions, steps
 from emqsim.check.recorder import Recorder, Sent
+from emqsim.check.target import QUEUE
 from emqsim.dialect import Dialect, Rules
 from emqsim.trace import Program, Step, perform
 
-Source = Callable[[Scene], Iterator[Call]]
+Source = Callable[[GeneratorState], Iterator[Call]]
 """Where the steps of a program come from: calls, each made when the one before has run on the model."""
 
 
 @dataclass
-class Played:
+class ModelStep:
     """A step as it went on the model."""
 
     step: Step
@@ -33,11 +33,11 @@ class Played:
 
 
 @dataclass
-class Play:
+class ModelRun:
     """A program that ran on the model."""
 
     dialect: Dialect
-    steps: list[Played] = field(default_factory=list)
+    steps: list[ModelStep] = field(default_factory=list)
     messages: list[bytes] = field(default_factory=list)
     """What was published."""
     name: str = QUEUE
@@ -66,7 +66,7 @@ def possible(all_sent: Iterable[Sent]) -> list[bytes]:
     return names(job_ids, dedup_ids)
 
 
-class Stage:
+class ModelRunner:
     """The model while a program runs on it."""
 
     def __init__(
@@ -77,52 +77,52 @@ class Stage:
         rules: Rules | None = None,
     ) -> None:
         self.queue = Recorder(QUEUE, dialect, coverage, rules)
-        self.scene = Scene(self.queue, pools)
-        self.play = Play(dialect)
+        self.known = GeneratorState(self.queue, pools)
+        self.model_run = ModelRun(dialect)
 
-    def act(self, call: str, args: tuple[Any, ...]) -> Played:
+    def act(self, call: str, args: tuple[Any, ...]) -> ModelStep:
         """One step, at the clock's time."""
         queue = self.queue
         queue.sent = []
         step = Step(queue.clock.now_us, call, args, perform(queue, call, args))
-        self.scene.remember(queue.sent)
-        played = Played(step, queue.sent, *picture(queue.machine))
-        self.play.steps.append(played)
+        self.known.remember(queue.sent)
+        played = ModelStep(step, queue.sent, *picture(queue.machine))
+        self.model_run.steps.append(played)
         return played
 
-    def end(self) -> Play:
+    def end(self) -> ModelRun:
         """The whole program."""
-        self.play.messages = [message for _, message in self.queue.events]
-        return self.play
+        self.model_run.messages = [message for _, message in self.queue.events]
+        return self.model_run
 
 
 def from_bytes(program: bytes) -> Source:
     """The steps that a string of bytes stands for."""
 
-    def calls(scene: Scene) -> Iterator[Call]:
+    def calls(known: GeneratorState) -> Iterator[Call]:
         for action, (a, b, c, kind, amount) in actions(program):
-            scene.wait(kind, amount)
-            yield from action.calls(scene, a, b, c)
+            known.wait(kind, amount)
+            yield from action.calls(known, a, b, c)
 
-    return lambda scene: islice(calls(scene), steps(program))
+    return lambda known: islice(calls(known), steps(program))
 
 
 def from_steps(steps: Iterable[Step]) -> Source:
     """Steps that are already made, at their times."""
 
-    def calls(scene: Scene) -> Iterator[Call]:
+    def calls(known: GeneratorState) -> Iterator[Call]:
         for step in steps:
-            scene.queue.clock.set(now_us=step.now_us)
+            known.queue.clock.set(now_us=step.now_us)
             yield step.call, step.args
 
     return calls
 
 
-def play(
+def run_on_model(
     source: Source, dialect: Dialect, coverage: Coverage | None = None, rules: Rules | None = None
-) -> Play:
+) -> ModelRun:
     """Run a program on the model, by the rules of the dialect or by others."""
-    stage = Stage(dialect, coverage, rules=rules)
-    for call, args in source(stage.scene):
-        stage.act(call, args)
-    return stage.end()
+    on_model = ModelRunner(dialect, coverage, rules=rules)
+    for call, args in source(on_model.known):
+        on_model.act(call, args)
+    return on_model.end()

@@ -12,10 +12,10 @@ from typing import Any
 from emqsim import VirtualClock
 from emqsim.check.coverage import Coverage
 from emqsim.check.divergence import Difference, Divergence, Stopped, Trial, environment
-from emqsim.check.ground import Ground
+from emqsim.check.model_run import ModelRun, ModelStep, Source
 from emqsim.check.picture import SCRIPT
-from emqsim.check.play import Play, Played, Source
-from emqsim.check.recorder import Outcome, Sent
+from emqsim.check.recorder import OperationResult, Sent
+from emqsim.check.target import Target
 from emqsim.dialect import Dialect, Rules
 from emqsim.errors import OutcomeUnknown, ServerError, ServerUnavailable
 from emqsim.operation import Transition
@@ -37,7 +37,7 @@ class Forgotten(ServerError):
     """The server does not know a script that was loaded: its cache was emptied in the middle of a program."""
 
 
-class Rig(ABC):
+class Runner(ABC):
     """Runs programs on the model and on a server; with scripts of its own or the bundled ones.
 
     Raises `ValueError` for a script that does not compile, `ServerError` where the server refuses to load it.
@@ -45,14 +45,14 @@ class Rig(ABC):
 
     def __init__(
         self,
-        ground: Ground,
+        target: Target,
         dialect: Dialect,
         scripts: Mapping[str, str] | None = None,
         rules: Rules | None = None,
         clock: VirtualClock | None = None,
     ) -> None:
         self.dialect = dialect
-        self.ground = ground
+        self.target = target
         self.rules = rules
         """The model's rules, where they are not those of the dialect."""
         self.undecided = 0
@@ -65,11 +65,11 @@ class Rig(ABC):
         self._connect()
 
     def _connect(self) -> None:
-        self._client = self.ground.client()
-        self.queue = self._new_queue(self.ground.queue_name())
+        self._client = self.target.client()
+        self.queue = self._new_queue(self.target.queue_name())
         self._connection = Connection(self._client)
         self._load()
-        self._subscription = Subscription(self._client, self.ground.events())
+        self._subscription = Subscription(self._client, self.target.events())
 
     def _new_queue(self, name: str) -> ServerQueue:
         return ServerQueue(name, self._client, clock=self._clock, dialect=self.dialect, scripts=self._scripts)
@@ -96,15 +96,15 @@ class Rig(ABC):
         """Leave the server as it was found; names of keys that stay behind."""
         for connection in (self.queue, self._connection, self._subscription):
             connection.close()
-        return self.ground.close()
+        return self.target.close()
 
     def begin(self, possible: list[bytes]) -> None:
         """Give the next program an empty queue."""
-        name = self.ground.queue_name()
+        name = self.target.queue_name()
         if name != self.queue.name:
             self.queue.close()
             self.queue = self._new_queue(name)
-        self.ground.begins(self.queue, possible)
+        self.target.begins(self.queue, possible)
 
     @abstractmethod
     def run(self, source: Source, coverage: Coverage | None = None) -> Trial:
@@ -123,7 +123,7 @@ class Rig(ABC):
 
     def pictured(self, existing: list[bytes], possible: list[bytes]) -> bytes:
         """The command that makes a picture of the queue on the server."""
-        keys = self.ground.looked_at(existing, possible)
+        keys = self.target.looked_at(existing, possible)
         head = ("EVALSHA", self._picture.sha, "0", self.queue.keys.base)
         words = (*map(pack_word, head), *map(_pack_key, keys))
         return b"*%d\r\n%b" % (len(words), b"".join(words))
@@ -133,22 +133,22 @@ class Rig(ABC):
         channel = self.queue.key("events").encode()
         came = self._subscription.messages()
         others = [f"{message!r} on channel {name!r}" for name, message in came if name != channel]
-        return parsed(message for name, message in came if name == channel) + others * self.ground.all_ours
+        return parsed(message for name, message in came if name == channel) + others * self.target.all_ours
 
     def lost(self, failed: Exception, program: Program, last_try: bool) -> str | None:
         """After a call was not answered: in words that a script does not end, or `None` to try again on a new
         connection. Raises `Stopped` where that makes no sense."""
         late = isinstance(failed, OutcomeUnknown) and failed.timed_out
-        words = self.ground.hung() if late else None
+        words = self.target.hung() if late else None
         final = last_try or (isinstance(failed, ServerError) and not isinstance(failed, Forgotten))
         if not program.steps or (words is None and final):
             raise Stopped(str(failed), program) from failed
-        if words is None or self.ground.at_once:
+        if words is None or self.target.at_once:
             self._reconnect(failed, program)
         return words
 
     def _reconnect(self, failed: Exception, program: Program) -> None:
-        until = time.monotonic() + self.ground.patience_s
+        until = time.monotonic() + self.target.patience_s
         while True:
             try:
                 return self._connect()
@@ -162,16 +162,18 @@ class Rig(ABC):
         """The answers to commands sent at once; raises `Forgotten` where the server does not know a script."""
         return known(self._connection.exchange(commands))
 
-    def hang(self, play: Play, step: int, words: str) -> Divergence:
+    def hang(self, model_run: ModelRun, step: int, words: str) -> Divergence:
         """The divergence of a script that did not end."""
-        shown = Difference(step, ["answer"], play.steps[step].step.answer or {}, {"error": words}, hung=True)
-        return self.as_seen(Trial(play, shown), "")
+        shown = Difference(
+            step, ["answer"], model_run.steps[step].step.answer or {}, {"error": words}, hung=True
+        )
+        return self.as_seen(Trial(model_run, shown), "")
 
     def as_seen(self, trial: Trial, note: str) -> Divergence:
         """A divergence of which nothing is known but what was seen in passing."""
-        play, seen = trial.play, trial.difference
+        model_run, seen = trial.model_run, trial.difference
         assert seen is not None
-        program = play.program()
+        program = model_run.program()
         del program.steps[seen.step + 1 :]
         return Divergence(
             program=program,
@@ -184,12 +186,12 @@ class Rig(ABC):
             after_server=None,
             events_model=[],
             events_server=[],
-            calls=self.calls(play.steps[seen.step]),
+            calls=self.calls(model_run.steps[seen.step]),
             note=note,
             hung=seen.hung,
         )
 
-    def calls(self, played: Played) -> list[tuple[str, Script | None, list[Any], list[Any]]]:
+    def calls(self, played: ModelStep) -> list[tuple[str, Script | None, list[Any], list[Any]]]:
         """The operations of a step with their scripts, KEYS and ARGV."""
         return [self._call(sent) for sent in played.sent]
 
@@ -209,7 +211,7 @@ def known(answers: list[Any]) -> list[Any]:
     return answers
 
 
-def answered(outcome: Outcome) -> Answer:
+def answered(outcome: OperationResult) -> Answer:
     """An outcome as a trace has it."""
     kind, value = outcome
     if kind == "error":
